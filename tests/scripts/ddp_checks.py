@@ -111,6 +111,22 @@ def check_buckets_change_nothing(_rank):
     assert torch.equal(few, many)
 
 
+class CountingHook(thinwire.ddp.Hook):
+    """Counts the buckets that it takes."""
+    taken = 0
+
+    def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        self.taken += 1
+        return super().take(bucket)
+
+
+def check_a_subclass_takes_the_buckets(_rank):
+    model = DistributedDataParallel(network())
+    hook = CountingHook("dense").register(model)
+    loss_of(model, dist.get_rank(), 0).backward()
+    assert hook.taken == 1, hook.taken
+
+
 def check_every_sparsifier(_rank):
     described = json.loads(subprocess.check_output([sys.argv[1], "--describe"]))
     names, = (option["suggestions"] for option in described["options"]
@@ -232,8 +248,8 @@ def check_lost_rank(rank):
 
 
 CHECKS = [check_dense, check_topk_beside_numpy, check_buckets_change_nothing,
-          check_every_sparsifier, check_state, check_warmup, check_warmup_of_local_steps,
-          check_threads_stay, check_local_steps, check_nan,
+          check_a_subclass_takes_the_buckets, check_every_sparsifier, check_state, check_warmup,
+          check_warmup_of_local_steps, check_threads_stay, check_local_steps, check_nan,
           check_wrong_arguments, check_lost_rank]
 
 
