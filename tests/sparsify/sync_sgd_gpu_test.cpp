@@ -114,6 +114,24 @@ TEST_P(SyncSgdOnGpu, ReportsANaN) {
   });
 }
 
+TEST(Ef21OnGpu, HasTheEstimatesAndSumsOfTheCpu) {
+  run_on_threads(3, [&](Communicator& comm) {
+    Context cpu, gpu(test::device());
+    const SgdConfig config{.sparsifier = "topk", .ef21 = true};
+    DeviceRig expected(cpu, comm, 1000, config, default_settings());
+    DeviceRig found(gpu, comm, 1000, config, default_settings());
+    for (uint64_t step = 0; step < 3; ++step) {
+      const StepInput input{.step = step, .lr = 0.5, .density = 0.01};
+      expected.step(exact_kinds().front(), input);
+      found.step(exact_kinds().front(), input);
+      EXPECT_EQ(found.sum(), expected.sum());
+      EXPECT_EQ(found.residual(), expected.residual());
+      EXPECT_EQ(fetched(gpu, found.sgd->estimates()), fetched(cpu, expected.sgd->estimates()));
+    }
+    EXPECT_NE(found.sum(), std::vector<float>(1000));
+  });
+}
+
 /// Without those of wire formats, which change no kernel: they would repeat the default variant.
 std::vector<Variant> variants_with_kernels() {
   std::vector<Variant> all = variants();
