@@ -30,11 +30,13 @@ size_t Bucket::place(size_t element) const {
   return segment->offset + element;
 }
 
-size_t Bucket::entries(double density, Volume volume) const {
+size_t Bucket::entries(double of_step, Volume volume) const {
   size_t sum = 0;
-  for (const Segment& segment : segments)
-    sum +=
-        packed || density >= 1 ? segment.length : entries_to_keep(density, segment.length, volume);
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const double own = packed ? 1 : density(i, of_step);
+    const size_t whole = segments[i].length;
+    sum += own >= 1 ? whole : entries_to_keep(own, whole, volume);
+  }
   return sum;
 }
 

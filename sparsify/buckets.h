@@ -26,6 +26,7 @@ struct Bucket {
   std::vector<Segment> segments{};  ///< each has its own selection
   /// Its segments are exchanged densely, one behind the other in memory of their own.
   bool packed = false;
+  std::vector<double> densities{};  ///< of its segments; 0, or none at all: that of the step
   // set by SgdPlan
   std::unique_ptr<Exchange> exchange{};
   size_t first_slice = 0;  ///< number of its first segment in the model
@@ -34,6 +35,10 @@ struct Bucket {
   size_t elements() const;
   /// The offset in the flat vector of one of them.
   size_t place(size_t element) const;
+  /// That of a segment in a step of this density.
+  double density(size_t segment, double of_step) const {
+    return !densities.empty() && densities[segment] > 0 ? densities[segment] : of_step;
+  }
   /// The sum of k over the segments, for a selector of this volume; of a packed bucket, and at a
   /// density of 1, all that are exchanged.
   size_t entries(double density, Volume volume = Volume::exactly_k) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sparsify/local_sgd.h"
+#include "sparsify/tensor_density.h"
 
 namespace tw {
 
@@ -32,6 +33,7 @@ SgdPlan::SgdPlan(const ParameterArena& arena, const SgdConfig& config, const Set
                  const std::vector<HostId>& machines)
     : sparsifier(resolve_sparsifier(config, settings)),
       buckets(plan_buckets(arena, sparsifier, config.bucket_bytes)) {
+  set_densities(buckets, arena, config.density_of);
   const size_t scratch = keeps_residual(sparsifier) ? 0 : arena.size() + 1;  // of a dense exchange
   optimizer_bytes = (vectors_of(config, sparsifier) * arena.size() + scratch) * sizeof(float);
   const ExchangeEntry& entry = exchanges().find(sparsifier.exchange).value;

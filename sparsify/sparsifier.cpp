@@ -59,6 +59,13 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
         config.sparsifier);
   check(keeps_residual(sparsifier) || config.residual_decay == 1,
         "[train] residual-decay has no effect: {} keeps no residual", config.sparsifier);
+  check(config.density_of.empty() || selects,
+        "[train] density-of needs a selector; {} selects nothing", config.sparsifier);
+  check(config.density_of.empty() || sparsifier.scope == Scope::layer,
+        "[train] density-of needs a selection from each tensor; add --scope layer");
+  check(config.density_of.empty() || !shared,
+        "[train] density-of excludes a selector with the same indices on all ranks ({})",
+        sparsifier.selector);
   check(!config.ef21 || exchange.adds_what_is_sent,
         "[train] ef21 needs an exchange that adds up all that is sent, such as allgather; {} does "
         "not",

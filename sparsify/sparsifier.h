@@ -54,6 +54,7 @@ struct SgdConfig {
   bool error_feedback = true;
   double residual_decay = 1;  ///< beta in u = g + beta e
   bool ef21 = false;          ///< EF21 in place of error feedback; see sync_sgd.h
+  std::string density_of{};   ///< densities of tensors, in layer scope; see tensor_density.h
   // these replace parts of the named sparsifier; empty: no replacement
   std::string selector{}, exchange{};
   std::optional<Scope> scope{};

@@ -214,18 +214,20 @@ void SyncSgd::barrier_if_measuring(Context& ctx, Stopwatch& clock) {
 void SyncSgd::select(Context& ctx, const Bucket& bucket, Control& control) {
   slices_.clear();
   corrected_.clear();
-  for (size_t number = bucket.first_slice; const Segment& segment : bucket.segments) {
+  for (size_t i = 0; i < bucket.segments.size(); ++i) {
+    const Segment& segment = bucket.segments[i];
+    const double density = bucket.density(i, input_.density);
     const std::span<float> g = slice(arena_.gradients(), segment);
     const std::span<float> q = slice(local_momentum(), segment);
     if (correction_.clips_slices()) clip_norm(ctx, correction_.clip, g);
     if (!q.empty()) corrected_.push_back({g, q});
     slices_.push_back({.g = g,
                        .e = slice(residual(), segment),
-                       .k = entries_to_keep(std::min(1.0, input_.density), segment.length),
-                       .density = input_.density,
+                       .k = entries_to_keep(std::min(1.0, density), segment.length),
+                       .density = density,
                        .base = static_cast<uint32_t>(segment.offset - bucket.offset),
                        .step = input_.step,
-                       .slice = number++,
+                       .slice = bucket.first_slice + i,
                        .warmup = input_.warmup,
                        .threshold = bucket.exchange->threshold()});
   }
@@ -233,11 +235,17 @@ void SyncSgd::select(Context& ctx, const Bucket& bucket, Control& control) {
     correct_momentum(ctx, static_cast<float>(config_.momentum), config_.nesterov, corrected_);
 
   infos_.assign(slices_.size(), {});
-  if (input_.density < 1)
-    selector_->select_slices(ctx, slices_, infos_, selected_);
-  else
-    std::ranges::transform(slices_, infos_.begin(),
-                           [&](const SelectStep& in) { return select_all(ctx, in, selected_); });
+  for (size_t begin = 0, end = 0; begin < slices_.size(); begin = end) {
+    const auto whole = [&](size_t i) { return slices_[i].density >= 1; };
+    while (end < slices_.size() && whole(end) == whole(begin)) ++end;
+    const auto part = std::span(slices_).subspan(begin, end - begin);
+    const auto infos = std::span(infos_).subspan(begin, end - begin);
+    if (!whole(begin))
+      selector_->select_slices(ctx, part, infos, selected_);
+    else
+      std::ranges::transform(part, infos.begin(),
+                             [&](const SelectStep& in) { return select_all(ctx, in, selected_); });
+  }
   // of u: the sum may overflow where g does not
   for (size_t i = 0; i < infos_.size(); ++i) control.record(infos_[i], slices_[i].base);
   if (control.nonfinite != SIZE_MAX) selected_.count = 0;

@@ -165,6 +165,8 @@ OptionTable TrainConfig::table() {
   t.add_settings(settings);
   t.add_short_form("allreduce", kSumCollective, "dense collective (see --list)",
                    {.suggestions = allreduces().names()});
+  t.add("density-of", density_of,
+        "densities of tensors, such as layer1.*=0.01,fc=1; needs --scope layer");
   t.add("no-error-feedback", no_error_feedback, "drop entries that were not sent");
   t.add("residual-decay", residual_decay,
         "multiply the residual by this before the gradient is added", {.most = 1});
@@ -292,6 +294,7 @@ SgdConfig TrainConfig::sgd() const {
           .error_feedback = !no_error_feedback,
           .residual_decay = residual_decay,
           .ef21 = ef21,
+          .density_of = density_of,
           .selector = selector,
           .exchange = exchange,
           .scope = scope,

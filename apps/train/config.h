@@ -69,6 +69,7 @@ struct TrainConfig {
   bool measure_wait = false;
   double density = 0.001;
   std::optional<std::vector<double>> density_warmup;  ///< resolve_warmup() sets both
+  std::string density_of;
   bool no_error_feedback = false;
   double residual_decay = 1;
   bool ef21 = false;

@@ -1,0 +1,62 @@
+#include "sparsify/tensor_density.h"
+
+#include <fnmatch.h>
+
+#include <charconv>
+#include <ranges>
+
+namespace tw {
+
+namespace {
+
+struct Rule {
+  std::string pattern;
+  double density;
+  bool matches(const std::string& name) const {
+    return fnmatch(pattern.c_str(), name.c_str(), 0) == 0 ||
+           fnmatch((pattern + ".*").c_str(), name.c_str(), 0) == 0;
+  }
+};
+
+std::vector<Rule> rules_in(const std::string& text) {
+  std::vector<Rule> rules;
+  for (const auto part : std::views::split(text, ',')) {
+    const std::string rule(part.begin(), part.end());
+    const size_t at = rule.rfind('=');
+    check(at != std::string::npos && at > 0,
+          "[train] density-of has \"{}\"; expected TENSOR=DENSITY, such as fc=0.1", rule);
+    double density = 0;
+    const char* const end = rule.data() + rule.size();
+    const auto [stop, error] = std::from_chars(rule.data() + at + 1, end, density);
+    check(error == std::errc() && stop == end && density > 0 && density <= 1,
+          "[train] density-of has {}; expected a density above 0 and at most 1", rule);
+    rules.push_back({rule.substr(0, at), density});
+  }
+  return rules;
+}
+
+}  // namespace
+
+void set_densities(std::vector<Bucket>& buckets, const ParameterArena& arena,
+                   const std::string& text) {
+  if (text.empty()) return;
+  const std::vector<Rule> rules = rules_in(text);
+  std::vector<std::string> names;  // of tensors that are selected from
+  for (Bucket& bucket : buckets) {
+    if (bucket.packed) continue;
+    bucket.densities.assign(bucket.segments.size(), 0);
+    for (size_t i = 0; i < bucket.segments.size(); ++i) {
+      const auto p =
+          std::ranges::find(arena.parameters(), bucket.segments[i].offset, &Parameter::offset);
+      names.push_back(p->name);
+      for (const Rule& rule : rules)
+        if (rule.matches(p->name)) bucket.densities[i] = rule.density;
+    }
+  }
+  for (const Rule& rule : rules)
+    check(std::ranges::any_of(names, [&](const std::string& name) { return rule.matches(name); }),
+          "[train] density-of names {}, which no tensor that is selected from matches{}",
+          rule.pattern, nearest_hint(rule.pattern, names));
+}
+
+}  // namespace tw
