@@ -7,13 +7,13 @@
 #include <cstring>
 #include <limits>
 
+#include "sparsify/encoding/code_packing.h"
+
 #define TW_KERNELS "sparsify/encoding/scaled_values.cpp"
 #include "engine/core/each_instruction_set.h"
 
 #ifdef TW_CPU
 namespace tw::TW_CPU {
-
-constexpr size_t kPacked = 64;  // values that are packed together
 
 /// The largest magnitude of n values and the sum of all.
 inline void measure_block(const float* values, size_t n, float& largest, double& sum) {
@@ -68,37 +68,27 @@ void scaled_round(int bits, size_t block, float* values, size_t n) {
   }
 }
 
-// inlined, so that a call with kPacked values has loops of a known length
 template <int bits>
 TW_INLINE void scaled_write(const float* values, size_t n, float scale, uint8_t* out) {
-  constexpr size_t kPerByte = 8 / bits;
   constexpr float kLevels = 1 << (bits - 1);
-  uint8_t codes[kPacked] = {};
+  uint8_t codes[kPackedTogether] = {};
   for (size_t i = 0; i < n; ++i) {
     const auto magnitude = static_cast<uint32_t>(
         static_cast<int32_t>(nearest_multiple(values[i], scale, kLevels)) - 1);
     const uint32_t negative = std::bit_cast<uint32_t>(values[i]) >> 31;
     codes[i] = static_cast<uint8_t>(magnitude | negative << (bits - 1));
   }
-  const size_t bytes = (n + kPerByte - 1) / kPerByte;
-  std::memset(out, 0, bytes);
-  for (size_t k = 0; k < kPerByte; ++k)
-    for (size_t j = 0, at = k * bytes; j < bytes && at + j < kPacked; ++j)
-      out[j] = static_cast<uint8_t>(out[j] | codes[at + j] << (k * bits));
+  pack_codes<bits>(codes, n, out);
 }
 
 template <int bits>
 TW_INLINE void scaled_read(const uint8_t* from, size_t n, float scale, float* values) {
-  constexpr size_t kPerByte = 8 / bits;
   constexpr uint32_t kMagnitude = (1u << (bits - 1)) - 1;
-  const size_t bytes = (n + kPerByte - 1) / kPerByte;
-  for (size_t k = 0; k < kPerByte; ++k)
-    for (size_t j = 0, at = k * bytes; j < bytes && at + j < n; ++j) {
-      const uint32_t code = from[j] >> (k * bits);
-      const float magnitude = static_cast<float>(static_cast<int32_t>((code & kMagnitude) + 1));
-      const uint32_t sign = code >> (bits - 1) << 31;
-      values[at + j] = std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude * scale) ^ sign);
-    }
+  unpack_codes<bits>(from, n, [&](size_t i, uint32_t code) {
+    const float magnitude = static_cast<float>(static_cast<int32_t>((code & kMagnitude) + 1));
+    const uint32_t sign = code >> (bits - 1) << 31;
+    values[i] = std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude * scale) ^ sign);
+  });
 }
 
 /// Writes the scales and the packed values.
@@ -111,8 +101,8 @@ void scaled_write_all(size_t block, const float* values, size_t n, std::byte* ou
     std::memcpy(out, &scale, sizeof scale);
     out += sizeof scale;
     size_t i = begin;
-    for (; i + kPacked <= end; i += kPacked, packed += kPacked * bits / 8)
-      scaled_write<bits>(values + i, kPacked, scale, packed);
+    for (; i + kPackedTogether <= end; i += kPackedTogether, packed += kPackedTogether * bits / 8)
+      scaled_write<bits>(values + i, kPackedTogether, scale, packed);
     if (i < end) scaled_write<bits>(values + i, end - i, scale, packed);
   }
 }
@@ -127,8 +117,8 @@ void scaled_read_all(size_t block, const std::byte* from, float* values, size_t 
     std::memcpy(&scale, from, sizeof scale);
     from += sizeof scale;
     size_t i = begin;
-    for (; i + kPacked <= end; i += kPacked, packed += kPacked * bits / 8)
-      scaled_read<bits>(packed, kPacked, scale, values + i);
+    for (; i + kPackedTogether <= end; i += kPackedTogether, packed += kPackedTogether * bits / 8)
+      scaled_read<bits>(packed, kPackedTogether, scale, values + i);
     if (i < end) scaled_read<bits>(packed, end - i, scale, values + i);
   }
 }
@@ -147,19 +137,6 @@ size_t ScaledValues::bytes(size_t n) const {
 void ScaledValues::round(std::span<float> values) const {
   TW_KERNEL(scaled_round, bits_, block_, values.data(), values.size());
 }
-
-namespace {
-
-/// body<bits>(), for a number of bits that is known when the program runs.
-template <class Body>
-void with_bits(int bits, const Body& body) {
-  if (bits == 8) return body.template operator()<8>();
-  if (bits == 4) return body.template operator()<4>();
-  if (bits == 2) return body.template operator()<2>();
-  body.template operator()<1>();
-}
-
-}  // namespace
 
 void ScaledValues::write(std::span<const float> values, std::byte* out) const {
   with_bits(bits_, [&]<int bits>() {

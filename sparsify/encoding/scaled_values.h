@@ -10,8 +10,8 @@
 // all of n values the squares of the errors add up to n s (2 mean - s) less than those of the
 // values. A block that is rounded again keeps its scale and its values.
 //
-// Bytes of n values: 4 ceil(n / block) for the scales (f32), then ceil(n b / 8). In each 64 values
-// (the last: the rest) of c bytes, byte j has the values j, j + c, j + 2 c ..., lowest bits first.
+// Bytes of n values: 4 ceil(n / block) for the scales (f32), then ceil(n b / 8), as in
+// code_packing.h.
 #pragma once
 
 #include <cstddef>
