@@ -124,6 +124,7 @@ struct ExchangePlan {
   size_t offset = 0;                   ///< of the vector in the model
   std::vector<TensorSlice> tensors{};  ///< ascending; elements of none are a vector
   uint64_t seed = 1;                   ///< of random draws, the same on all ranks
+  bool error_feedback = true;          ///< the next step adds what the residual receives
   std::vector<HostId> machines{};      ///< of each rank; empty: unknown, only costs are asked for
 };
 using ExchangeFactory =

@@ -44,6 +44,7 @@ SgdPlan::SgdPlan(const ParameterArena& arena, const SgdConfig& config, const Set
       continue;
     }
     ExchangePlan plan = plan_exchange(arena, bucket, config.seed);
+    plan.error_feedback = config.error_feedback && config.residual_decay != 0;
     plan.machines = machines;
     bucket.exchange = entry(settings, plan);
     bucket.first_slice = slices;

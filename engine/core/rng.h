@@ -20,6 +20,7 @@ enum class Purpose : uint32_t {
   test,
   factors,
   hold_out,
+  rounding,
 };
 
 /// Ten rounds: four independent 32-bit numbers for every counter and key.

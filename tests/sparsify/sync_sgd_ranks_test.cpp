@@ -59,9 +59,9 @@ TEST(SyncSgd, DropsUnsentEntriesWithoutErrorFeedback) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants()) {
-        SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.sparsifier, .error_feedback = false},
-                   variant.settings);
-        SgdRig fresh(ctx, comm, 1000, {.sparsifier = variant.sparsifier}, variant.settings);
+        const SgdConfig config{.sparsifier = variant.sparsifier, .error_feedback = false};
+        SgdRig rig(ctx, comm, 1000, config, variant.settings);
+        SgdRig fresh(ctx, comm, 1000, config, variant.settings);
         rig.step(wide_kind(), {.step = 0, .lr = 0, .density = 0.05});
         for (float e : rig.sgd->residual()) EXPECT_EQ(e, 0) << variant.name;
         // the second step depends only on its own gradient, local momentum and exchange state

@@ -112,10 +112,11 @@ inline std::vector<Variant> variants() {
   });
   for (Variant& variant : all) {
     const bool keeps = !uses_gtopk(variant) || variant.settings.text("gtopk.put_back") != "paper";
-    // factors are rounded, and their product is not the gradient
-    const bool factors = compresses(variant);
-    variant.conserves = variant.conserves && keeps && !variant.clips() && !factors;
-    variant.lossless = variant.lossless && !variant.clips() && !factors;
+    // factors are rounded, and their product is not the gradient; quantized residuals are short
+    // floats after one step only
+    const bool rounds = compresses(variant);
+    variant.conserves = variant.conserves && keeps && !variant.clips() && !rounds;
+    variant.lossless = variant.lossless && !variant.clips() && !rounds;
   }
   return all;
 }
