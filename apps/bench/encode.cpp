@@ -1,6 +1,7 @@
-// bench encode: how fast sparse values are rounded, encoded and decoded, beside a copy.
+// bench encode: how fast values of messages are rounded, encoded and decoded, beside a copy.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "apps/bench/subcommands.h"
@@ -9,6 +10,7 @@
 #include "engine/core/rng.h"
 #include "engine/core/stopwatch.h"
 #include "engine/io/file.h"
+#include "sparsify/encoding/dense_values.h"
 #include "sparsify/encoding/sparse_codec.h"
 #include "sparsify/exchange.h"
 
@@ -33,11 +35,6 @@ SparseVector drawn_entries(size_t n) {
   return entries;
 }
 
-const std::vector<std::string>& values_of_messages() {
-  const std::vector<Setting>& settings = setting_groups().find("wire").settings;
-  return std::ranges::find(settings, "values", &Setting::key)->choices;
-}
-
 template <class Body>
 double timed(const Body& body) {
   const Stopwatch watch;
@@ -45,53 +42,93 @@ double timed(const Body& body) {
   return watch.total();
 }
 
+/// Prints the rows of the table.
+class EncodeTable {
+ public:
+  explicit EncodeTable(const EncodeOptions& options) : options_(options) {
+    if (options.csv.empty()) return;
+    csv_ = GrowingFile(options.csv, GrowingFile::Start::empty);
+    csv_.write("values,entries,bytes_each,round_gb_s,encode_gb_s,decode_gb_s,copy_gb_s" +
+               provenance_names() + "\n");
+  }
+
+  /// Times the parts of a message over values that take `bytes` in memory. `encode` returns the
+  /// bytes of the message; `round` null: encode rounds. `begin` comes before each round, untimed.
+  void row(const std::string& name, size_t bytes, const std::function<void()>& begin,
+           const std::function<void()>& round, const std::function<size_t()>& encode,
+           const std::function<void()>& decode) {
+    std::vector<std::byte> from(bytes, std::byte{1}), to(bytes, std::byte{2});
+    size_t length = 0;
+    std::vector<double> rounds, encodes, decodes, copies;
+    for (int64_t i = 0; i <= options_.iterations; ++i) {
+      begin();
+      const double rounding = round ? timed(round) : 0;
+      const double writing = timed([&] { length = encode(); }), reading = timed(decode);
+      const double copying = timed([&] { std::memcpy(to.data(), from.data(), bytes); });
+      if (i == 0) continue;
+      rounds.push_back(rounding);
+      encodes.push_back(writing);
+      decodes.push_back(reading);
+      copies.push_back(copying);
+    }
+    const auto rate = [&](const std::vector<double>& seconds) {
+      return static_cast<double>(bytes) / median(seconds) * 1e-9;
+    };
+    const double each = static_cast<double>(length) / static_cast<double>(options_.entries);
+    const std::string rounded = round ? fmt::format("{:.2f}", rate(rounds)) : "";
+    fmt::print("{:<10} {:>12.3f} {:>8} {:>8.2f} {:>8.2f} {:>8.2f}\n", name, each,
+               round ? rounded : "-", rate(encodes), rate(decodes), rate(copies));
+    if (csv_.is_open())
+      csv_.write(fmt::format("{},{},{:.4f},{},{:.3f},{:.3f},{:.3f}{}\n", name, options_.entries,
+                             each, rounded, rate(encodes), rate(decodes), rate(copies),
+                             provenance_cells()));
+  }
+
+ private:
+  const EncodeOptions& options_;
+  GrowingFile csv_;
+};
+
 void run_encode(const EncodeOptions& options) {
   const size_t n = static_cast<size_t>(options.entries), d = 1000 * n;
   const SparseVector entries = drawn_entries(n);
-  const double bytes = static_cast<double>(n) * (sizeof(uint32_t) + sizeof(float));
-  GrowingFile csv;
-  if (!options.csv.empty()) {
-    csv = GrowingFile(options.csv, GrowingFile::Start::empty);
-    csv.write("values,entries,bytes_each,round_gb_s,encode_gb_s,decode_gb_s,copy_gb_s" +
-              provenance_names() + "\n");
-  }
+  EncodeTable table(options);
   fmt::print(
-      "sparse messages of {} entries with plain indices, one thread; GB/s of the 8 bytes of an "
-      "entry\nin memory; copy: memcpy of as many bytes; medians of {} rounds\n\n"
-      "{:<8} {:>12} {:>8} {:>8} {:>8} {:>8}\n",
-      n, options.iterations, "values", "bytes/entry", "round", "encode", "decode", "copy");
-  for (const std::string& values : values_of_messages()) {
-    const ValueFormat format = value_format(values);
-    const SparseCodec codec(format, SparseCodec::Indices::plain);
+      "messages of {} values, one thread: sparse ones with plain indices, and dense ones;"
+      "\nGB/s of the 8 bytes of an entry, or 4 of a dense value, in memory; copy: "
+      "memcpy "
+      "of as many bytes;\nmedians of {} rounds\n\n{:<10} {:>12} {:>8} {:>8} {:>8} {:>8}\n",
+      n, options.iterations, "values", "bytes each", "round", "encode", "decode", "copy");
+  const std::vector<Setting>& settings = setting_groups().find("wire").settings;
+  for (const std::string& values : std::ranges::find(settings, "values", &Setting::key)->choices) {
+    const SparseCodec codec(value_format(values), SparseCodec::Indices::plain);
     SparseVector mine = entries, decoded;
     decoded.reserve(n);
-    std::vector<std::byte> message(codec.bound(n)), from(static_cast<size_t>(bytes), std::byte{1}),
-        to(from.size(), std::byte{2});
+    std::vector<std::byte> message(codec.bound(n));
     size_t length = 0;
-    std::vector<double> round, encode, decode, copy;
-    for (int64_t i = 0; i <= options.iterations; ++i) {
-      const double rounding = timed([&] { codec.round(mine); });
-      const double writing = timed([&] { length = codec.encode(mine.view(), message.data()); });
-      const double reading =
-          timed([&] { codec.decode(ConstBytes(message).first(length), d, 0, decoded); });
-      const double copying = timed([&] { std::memcpy(to.data(), from.data(), from.size()); });
-      if (i == 0) continue;
-      round.push_back(rounding);
-      encode.push_back(writing);
-      decode.push_back(reading);
-      copy.push_back(copying);
-    }
-    const auto rate = [&](const std::vector<double>& seconds) {
-      return bytes / median(seconds) * 1e-9;
-    };
-    const double each = static_cast<double>(length) / static_cast<double>(n);
-    const std::string rounds = codec.exact() ? "-" : fmt::format("{:.2f}", rate(round));
-    fmt::print("{:<8} {:>12.3f} {:>8} {:>8.2f} {:>8.2f} {:>8.2f}\n", values, each, rounds,
-               rate(encode), rate(decode), rate(copy));
-    if (csv.is_open())
-      csv.write(fmt::format("{},{},{:.4f},{},{:.3f},{:.3f},{:.3f}{}\n", values, n, each,
-                            codec.exact() ? "" : rounds, rate(encode), rate(decode), rate(copy),
-                            provenance_cells()));
+    std::function<void()> round;
+    if (!codec.exact()) round = [&] { codec.round(mine); };
+    table.row(
+        values, n * (sizeof(uint32_t) + sizeof(float)), [] {}, round,
+        [&] { return length = codec.encode(mine.view(), message.data()); },
+        [&] { codec.decode(ConstBytes(message).first(length), d, 0, decoded); });
+  }
+  Context ctx;
+  for (const ValueFormat format : {ValueFormat::int8, ValueFormat::int4, ValueFormat::sign}) {
+    const DenseValues coding(format, 256);
+    std::vector<float> mine(n), decoded(n);
+    std::vector<std::byte> message(coding.bytes(n));
+    table.row(
+        fmt::format("dense {}", name(format)), n * sizeof(float),
+        [&] {
+          std::ranges::copy_n(entries.values.begin(), static_cast<ptrdiff_t>(n), mine.begin());
+        },
+        {},
+        [&] {
+          coding.write(ctx, mine, message.data());
+          return message.size();
+        },
+        [&] { coding.read(ctx, message.data(), decoded); });
   }
 }
 
@@ -100,7 +137,7 @@ void run_encode(const EncodeOptions& options) {
 Subcommand bench_encode() {
   const auto options = std::make_shared<EncodeOptions>();
   Subcommand command{.name = "encode",
-                     .help = "rounding, encoding and decoding of sparse values, beside a copy",
+                     .help = "rounding, encoding and decoding of values of messages, beside a copy",
                      .table = {},
                      .run = [options] { run_encode(*options); }};
   OptionTable& t = command.table;
