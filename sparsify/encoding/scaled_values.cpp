@@ -50,12 +50,15 @@ inline float block_scale(int bits, const float* values, size_t n) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(scale) & ~dropped);
 }
 
-/// The magnitude of a value as a multiple of the scale.
-inline float nearest_multiple(float value, float scale, float levels) {
-  float multiple = std::fabs(value) / scale;
-  multiple = multiple < levels ? multiple : levels;
-  multiple = static_cast<float>(static_cast<int32_t>(multiple + 0.5f));
-  return multiple < 1 ? 1.0f : multiple;
+/// The magnitude of a value as a multiple of the scale. Chosen by masks: branches would keep loops
+/// scalar.
+inline int32_t nearest_multiple(float value, float scale, float levels) {
+  const auto multiple = std::bit_cast<int32_t>(std::fabs(value) / scale);
+  const auto most = std::bit_cast<int32_t>(levels);  // bits order positive floats as integers
+  const int32_t beyond = -static_cast<int32_t>(multiple > most);
+  const float within = std::bit_cast<float>((multiple & ~beyond) | (most & beyond));
+  const auto nearest = static_cast<int32_t>(within + 0.5f);
+  return nearest + static_cast<int32_t>(nearest == 0);
 }
 
 void scaled_round(int bits, size_t block, float* values, size_t n) {
@@ -64,7 +67,8 @@ void scaled_round(int bits, size_t block, float* values, size_t n) {
     const size_t end = std::min(n, begin + block);
     const float scale = block_scale(bits, values + begin, end - begin);
     for (size_t i = begin; i < end; ++i)
-      values[i] = std::copysign(nearest_multiple(values[i], scale, levels) * scale, values[i]);
+      values[i] = std::copysign(
+          static_cast<float>(nearest_multiple(values[i], scale, levels)) * scale, values[i]);
   }
 }
 
@@ -73,8 +77,7 @@ TW_INLINE void scaled_write(const float* values, size_t n, float scale, uint8_t*
   constexpr float kLevels = 1 << (bits - 1);
   uint8_t codes[kPackedTogether] = {};
   for (size_t i = 0; i < n; ++i) {
-    const auto magnitude = static_cast<uint32_t>(
-        static_cast<int32_t>(nearest_multiple(values[i], scale, kLevels)) - 1);
+    const auto magnitude = static_cast<uint32_t>(nearest_multiple(values[i], scale, kLevels) - 1);
     const uint32_t negative = std::bit_cast<uint32_t>(values[i]) >> 31;
     codes[i] = static_cast<uint8_t>(magnitude | negative << (bits - 1));
   }

@@ -81,17 +81,24 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost,
     return;
   }
   size_t kept = 0;
-  for (size_t i = 0; i < entries.count; ++i) {
-    const float value = entries.values[i];
-    float rounded = values_ == ValueFormat::fp16 ? static_cast<float>(fp16(value))
-                                                 : static_cast<float>(bf16(value));
-    if (!std::isfinite(rounded)) rounded = 0;
-    const uint32_t at = entries.indices[i];
-    // exact: the difference has no bits below the last bit of `value`
-    if (lost) lost->push(at, value - rounded);
-    entries.indices[kept] = at;
-    entries.values[kept] = rounded;
-    kept += rounded != 0;
+  constexpr size_t kTogether = 512;  // values that are converted together
+  std::byte half[kTogether * sizeof(uint16_t)];
+  float rounded_values[kTogether];
+  for (size_t begin = 0; begin < entries.count; begin += kTogether) {
+    const size_t n = std::min(kTogether, entries.count - begin);
+    ops::narrow(values_, std::span<const float>(&entries.values[begin], n), half);
+    ops::widen(values_, half, std::span(rounded_values, n));
+    for (size_t i = begin; i < begin + n; ++i) {
+      const float value = entries.values[i];
+      float rounded = rounded_values[i - begin];
+      if (!std::isfinite(rounded)) rounded = 0;
+      const uint32_t at = entries.indices[i];
+      // exact: the difference has no bits below the last bit of `value`
+      if (lost) lost->push(at, value - rounded);
+      entries.indices[kept] = at;
+      entries.values[kept] = rounded;
+      kept += rounded != 0;
+    }
   }
   entries.count = kept;
 }
