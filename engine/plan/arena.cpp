@@ -134,8 +134,9 @@ void ParameterArena::fail_nonfinite(int rank, size_t index, float value, uint64_
                                      : fmt::format("step {}", step);
   // the sign of a NaN says nothing
   fail<CollectiveFault>(
-      "[train] rank {}: gradient of {} is {} at element {} ({}); a smaller --lr may help", rank,
-      parameter.name, std::isnan(value) ? std::abs(value) : value, index - parameter.offset, when);
+      "[train] rank {}: gradient of {} is {} at element {} ({}); a lower learning rate may help",
+      rank, parameter.name, std::isnan(value) ? std::abs(value) : value, index - parameter.offset,
+      when);
 }
 
 }  // namespace tw

@@ -148,7 +148,7 @@ def refusal(kind, text, call, **given):
 
 refusal(thinwire.UserError, "unknown flag --modl; nearest is --model", thinwire.train,
         quiet=True, modl="mlp")
-refusal(thinwire.Fault, "a smaller --lr may help", thinwire.train, lr=1e9, **options)
+refusal(thinwire.Fault, "a lower learning rate may help", thinwire.train, lr=1e9, **options)
 refusal(thinwire.UserError, "none: not a folder", lambda: thinwire.runs("none"))
 for package in ("pandas", "tensorboard", "mlflow", "wandb"):
     sys.modules[package] = None  # as if it were not installed

@@ -46,12 +46,13 @@ TEST(LocalSgd, ReportsTheFirstBadGradientOfARoundOnEveryRankAtTheExchange) {
               // one value is bad at first; then all are, as after an update with it
               if (comm.rank() == finder && step == when) g[517] = bad;
               if (comm.rank() == finder && step > when) std::ranges::fill(g, NAN);
-              EXPECT_EQ(local_fault(rig, {.step = step, .lr = 0.01, .density = 0.05}),
-                        step < 7
-                            ? "none"
-                            : fmt::format("[train] rank {}: gradient of layer1.weight is {} "
-                                          "at element 17 (steps 4 to 7); a smaller --lr may help",
-                                          finder, bad))
+              EXPECT_EQ(
+                  local_fault(rig, {.step = step, .lr = 0.01, .density = 0.05}),
+                  step < 7
+                      ? "none"
+                      : fmt::format("[train] rank {}: gradient of layer1.weight is {} "
+                                    "at element 17 (steps 4 to 7); a lower learning rate may help",
+                                    finder, bad))
                   << variant.name;
             }
           }
@@ -106,7 +107,7 @@ TEST(LocalSgd, ARestoredStateKeepsABadGradientForItsReport) {
     std::ranges::fill(resumed.arena.gradients(), 1.0f);
     EXPECT_EQ(local_fault(resumed, {.step = 1, .density = 0.05, .last = true}),
               "[train] rank 1: gradient of layer0.weight is inf at element 3 (steps 0 to 1); a "
-              "smaller --lr may help");
+              "lower learning rate may help");
   });
 }
 

@@ -216,7 +216,7 @@ TEST_P(Sparsifiers, ReportABadGradientOnEveryRankInTheSameStep) {
             EXPECT_EQ(
                 fault_of(rig, {.step = 42, .density = density, .stop = stop && self == end / 2}),
                 fmt::format("[train] rank {}: gradient of layer1.weight is {} at element {} "
-                            "(step 42); a smaller --lr may help",
+                            "(step 42); a lower learning rate may help",
                             named, bad, 17 + named))
                 << variant.name;
             EXPECT_TRUE(same_bits(weights, rig.arena.values())) << variant.name;
@@ -235,7 +235,7 @@ TEST_P(Sparsifiers, ReportAnOverflowOfTheSum) {
         rig.sgd->residual()[767] = rig.arena.gradients()[767] = comm.rank() == 0 ? -3e38f : 1.0f;
         EXPECT_EQ(fault_of(rig, {.density = density}),
                   "[train] rank 0: gradient of layer2.weight is -inf at element 17 (step 0); a "
-                  "smaller --lr may help")
+                  "lower learning rate may help")
             << variant.name;
       }
   });

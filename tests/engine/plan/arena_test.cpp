@@ -170,7 +170,7 @@ TEST(Arena, ANonfiniteGradientIsNamedWithoutSignOfNanAndWithAdvice) {
   for (const float value : {NAN, -NAN})
     EXPECT_EQ(said(value),
               "[train] rank 1: gradient of bn.weight is nan at element 1 (step 7); "
-              "a smaller --lr may help");
+              "a lower learning rate may help");
   EXPECT_NE(said(-INFINITY).find("is -inf at"), std::string::npos);
 }
 
