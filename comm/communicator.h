@@ -61,6 +61,10 @@ class Communicator {
   /// an emulated link. Only differences on one rank are meaningful.
   virtual double now() const;
 
+  /// Tells an emulated cluster that this rank has computed for `seconds` in a step of training: a
+  /// slow rank waits for as long as it would still compute.
+  virtual void computed(double /*seconds*/, uint64_t /*step*/) {}
+
   /// Bytes that a float of a summed vector takes in a message; less than 4 where messages are
   /// rounded.
   virtual size_t float_bytes() const { return sizeof(float); }

@@ -9,8 +9,6 @@ namespace tw {
 
 namespace {
 
-constexpr double kBitsAnElement = 32;
-constexpr double kNoticeable = 1.02;  // a smaller gain is not worth a change of the optimizer
 constexpr double kLeastBits = 1e3, kMostBits = 1e15, kStep = 1.78;  // of the search for a window
 
 Advice advice(const Prediction& c) {
@@ -47,7 +45,7 @@ class WindowSearch {
  private:
   bool wins(double bits) const {
     Costs costs = costs_;
-    costs.link.beta = kBitsAnElement / bits;
+    costs.set_bandwidth(bits);
     const double mine = challenger_.seconds(costs, ranks_);
     return std::ranges::none_of(all_, [&](const Prediction& c) {
       return c.synchronous_dense() && c.seconds(costs, ranks_) <= kNoticeable * mine;
@@ -101,7 +99,7 @@ Comparison::Comparison(std::vector<Prediction> all, Rounds rounds, AccuracyRules
 
 Comparison Comparison::at(double bits) const {
   Comparison other = *this;
-  for (Costs& costs : other.rounds_) costs.link.beta = kBitsAnElement / bits;
+  for (Costs& costs : other.rounds_) costs.set_bandwidth(bits);
   return other;
 }
 
@@ -143,7 +141,7 @@ double Comparison::ratio(const Prediction& of, const Prediction& other, int rank
 Window Comparison::window(const Prediction& of, int ranks) const {
   std::vector<double> above, below;
   for (const Costs& costs : rounds_) {
-    const auto one = WindowSearch(of, all_, costs, ranks).around(kBitsAnElement / costs.link.beta);
+    const auto one = WindowSearch(of, all_, costs, ranks).around(costs.bandwidth(ranks));
     above.push_back(one.above);
     below.push_back(one.below);
   }

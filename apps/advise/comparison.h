@@ -10,6 +10,9 @@
 
 namespace tw {
 
+/// A smaller speed-up is not worth a change.
+inline constexpr double kNoticeable = 1.02;
+
 /// Which accuracies belong to the predictions.
 struct AccuracyRules {
   std::vector<Accuracy> table{};

@@ -27,7 +27,9 @@ OptionTable AdviseConfig::table() {
   t.add_settings(settings);
 
   t.group("Link");
-  t.add("link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
+  t.add("link", link,
+        "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms, or a file.json of links that are not alike; "
+        "default: measured");
   t.add("ranks-per-node", ranks_per_node,
         "ranks that share an emulated link; also the default of hierarchical.node",
         {.least = 1, .most = 4096, .default_of = kNodeSetting});
@@ -77,7 +79,12 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   table.parse_and_set(argc, argv, "advise: predicts which sparsifier is fastest on a link");
   models().find(config.model);
   allowed_sums(config.settings);
-  if (!config.link.empty()) parse_link(config.link, static_cast<int>(config.ranks_per_node));
+  if (!config.link.empty()) {
+    const Topology link = parse_link(config.link, static_cast<int>(config.ranks_per_node));
+    check(link.uniform() || (config.alpha == 0 && config.beta == 0),
+          "[options] alpha and beta are for links that are alike; those of {} are not",
+          config.link);
+  }
   check(config.settings.integer(kNodeSetting) > 0,
         "[options] {} is 0; expected the ranks on each machine of the predictions", kNodeSetting);
   check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");

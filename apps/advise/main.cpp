@@ -8,6 +8,7 @@
 #include <optional>
 #include <sstream>
 
+#include "apps/advise/brakes.h"
 #include "apps/advise/config.h"
 #include "apps/advise/measure.h"
 #include "apps/advise/report.h"
@@ -23,6 +24,14 @@ namespace {
 
 using namespace tw;
 
+/// The file that the link names; empty for a link RATE,LATENCY.
+std::optional<Topology> topology_of(const AdviseConfig& config) {
+  if (config.link.empty()) return std::nullopt;
+  Topology topology = parse_link(config.link, static_cast<int>(config.ranks_per_node));
+  if (topology.uniform() && !topology.has_slow_ranks()) return std::nullopt;
+  return topology;
+}
+
 /// Replaces costs by those of the command line.
 void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs& costs) {
   if (!config.compute_profile.empty()) costs.compute = read_profile(config.compute_profile, arena);
@@ -31,10 +40,12 @@ void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs&
     for (const auto& [name, entry] : sparsifiers().entries())
       costs.step[name].update = config.update + (keeps_residual(entry.value) ? config.select : 0);
   if (costs.link.alpha == 0 && costs.link.beta == 0 && !config.link.empty()) {
-    const LinkCost link = parse_link(config.link).cost();
-    costs.link.alpha = link.alpha;
-    costs.link.beta = link.beta;
+    const Topology topology = parse_link(config.link);
+    costs.link.alpha = topology.cost(1).alpha;
+    costs.link.beta = topology.cost(1).beta;
   }
+  if (const std::optional<Topology> topology = topology_of(config))
+    costs.networks = network_costs(*topology, config.ranks);
   if (config.alpha > 0) costs.link.alpha = config.alpha;
   if (config.beta > 0) costs.link.beta = config.beta;
   if (config.gamma > 0) costs.link.gamma = config.gamma;
@@ -177,6 +188,8 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
               config.density);
   print_comparison(console, comparison, config.ranks);
+  if (const std::optional<Topology> topology = topology_of(config))
+    print_brakes(console, *topology, comparison, config.ranks);
   if (config.csv.empty()) return;
   std::ostringstream table;
   write_comparison(table, comparison, config.ranks);

@@ -67,7 +67,7 @@ double Prediction::exchange_seconds(const Costs& costs, int ranks) const {
   const auto step = costs.step.find(sparsifier);
   double sum = step == costs.step.end() ? 0 : step->second.exchange;
   if (!overlap) {
-    for (const Load& load : loads) sum += load.seconds(costs.link, ranks);
+    for (const Load& load : loads) sum += load.seconds(costs.link_of(ranks), ranks);
     return sum / static_cast<double>(local_steps);
   }
   // one exchange at a time, each after the last gradient of its bucket
@@ -76,14 +76,14 @@ double Prediction::exchange_seconds(const Costs& costs, int ranks) const {
   for (const Load& load : loads) {
     const auto bucket =
         ready.subspan(load.first_parameter, load.end_parameter - load.first_parameter);
-    end = std::max(end, std::ranges::max(bucket)) + load.seconds(costs.link, ranks);
+    end = std::max(end, std::ranges::max(bucket)) + load.seconds(costs.link_of(ranks), ranks);
   }
   return sum + std::max(0.0, end - costs.compute.backward);
 }
 
 double Prediction::seconds(const Costs& costs, int ranks) const {
   const double alone = local_steps > 1 ? costs.update(kDense) : 0;
-  return costs.compute.seconds() + alone +
+  return costs.compute_seconds(ranks) + alone +
          costs.update(sparsifier) / static_cast<double>(local_steps) +
          exchange_seconds(costs, ranks);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <ostream>
 
+#include "apps/advise/brakes.h"
 #include "apps/common/version.h"
 
 namespace tw {
@@ -160,6 +161,18 @@ void print_comparison(Console& console, const Comparison& comparison,
     console.line("");
     print_clauses(console, comparison.verdict(static_cast<int>(p)).sentence);
   }
+}
+
+void print_brakes(Console& console, const Topology& topology, const Comparison& comparison,
+                  const std::vector<int64_t>& ranks) {
+  console.line("");
+  console.paragraph(
+      "links or ranks are not alike: the seconds are those of ports and ranks as slow as the "
+      "slowest, "
+      "an upper bound where an exchange seldom uses that port");
+  for (const int64_t p : ranks)
+    for (const std::string& sentence : brakes(topology, comparison, static_cast<int>(p)))
+      print_clauses(console, sentence);
 }
 
 void write_comparison(std::ostream& out, const Comparison& comparison,

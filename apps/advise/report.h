@@ -3,6 +3,7 @@
 
 #include "apps/advise/comparison.h"
 #include "apps/common/console.h"
+#include "comm/link/topology.h"
 
 namespace tw {
 
@@ -13,6 +14,10 @@ void print_costs(Console& console, const Rounds& rounds, double d, double densit
 /// exchanges, the fastest collective of each kind (f32, bf16, overlap).
 void print_comparison(Console& console, const Comparison& comparison,
                       const std::vector<int64_t>& ranks);
+
+/// What holds the ranks of a topology back, for each number of ranks.
+void print_brakes(Console& console, const Topology& topology, const Comparison& comparison,
+                  const std::vector<int64_t>& ranks);
 
 /// `4.31 (0.5-12)`, in Gbit/s; `sparse always` and `dense always` if the whole range agrees.
 std::string break_even_text(const Window& window);

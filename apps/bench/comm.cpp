@@ -186,7 +186,7 @@ void run_on(Communicator& comm, const CommBenchOptions& options) {
   CommSetup setup(comm, options.comm, options.simulate ? LinkTime::simulated : LinkTime::real);
   if (comm.rank() == 0 && !setup.notice().empty()) fmt::print("{}\n", setup.notice());
   std::optional<LinkCost> link;
-  if (setup.link() != nullptr) link = setup.link()->spec().cost();
+  if (setup.link() != nullptr) link = setup.link()->topology().cost(comm.size());
   CommBench(setup.comm(), options, link).run();
 }
 

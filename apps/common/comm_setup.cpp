@@ -9,7 +9,8 @@ void CommOptions::add_to(OptionTable& t) {
   t.add(
       "transport", transport,
       "auto: MPI under mpirun, else threads; nccl: the same, with data between GPUs sent by NCCL");
-  t.add("link", link, "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms");
+  t.add("link", link,
+        "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms, or those of a file.json");
   t.add("ranks-per-node", ranks_per_node,
         "ranks that share a node and its link; also the default of hierarchical.node",
         {.least = 1, .most = 4096, .default_of = kNodeSetting});
@@ -32,8 +33,8 @@ CommSetup::CommSetup(Communicator& comm, const CommOptions& options, LinkTime ti
   if (options.transport == TransportChoice::nccl)
     nccl_ = make_nccl_communicator(ctx, comm, notice_);
   if (options.link.empty()) return;
-  const LinkSpec link = parse_link(options.link, static_cast<int>(options.ranks_per_node));
-  link_ = std::make_unique<LinkCommunicator>(ctx, inner(), link, time);
+  link_ = std::make_unique<LinkCommunicator>(
+      ctx, inner(), parse_link(options.link, static_cast<int>(options.ranks_per_node)), time);
 }
 
 }  // namespace tw

@@ -16,7 +16,7 @@ constexpr auto words(TransportChoice) { return std::array{"auto", "nccl"}; }
 struct CommOptions {
   /// Without a choice, MPI under mpirun, else threads; nccl: NCCL between GPUs.
   TransportChoice transport = TransportChoice::automatic;
-  std::string link;            ///< RATE,LATENCY of emulated links between nodes; empty: none
+  std::string link;            ///< of emulated links between nodes, see parse_link; empty: none
   int64_t ranks_per_node = 1;  ///< ranks that share an emulated link
   double comm_timeout = 60;    ///< seconds a rank waits for another; 0: no limit
 

@@ -295,7 +295,8 @@ int thinwire_reducer_seconds(const thinwire_reducer* reducer, const char* link, 
     check(density > 0 && density <= 1, "[thinwire] a density of {}", density);
     const SgdPlan plan(reducer->mean->arena(), reducer->config, reducer->settings,
                        reducer->machines);
-    *seconds = plan.seconds(parse_link(link).cost(), reducer->group.base.size(), density);
+    *seconds = plan.seconds(parse_link(link).cost(reducer->group.base.size()),
+                            reducer->group.base.size(), density);
   });
 }
 

@@ -17,11 +17,14 @@ namespace tw {
 namespace {
 
 /// The emulated link, if the cost model has all of it.
-std::optional<LinkCost> link_of(const TrainConfig& config, const Sparsifier& sparsifier) {
+std::optional<LinkCost> link_of(const TrainConfig& config, const Sparsifier& sparsifier,
+                                int ranks) {
   const bool nodes =
       config.comm.ranks_per_node > 1 || exchanges().find(sparsifier.exchange).value.forms_nodes;
   if (config.comm.link.empty() || nodes) return std::nullopt;
-  return parse_link(config.comm.link).cost();
+  const Topology topology = parse_link(config.comm.link);
+  if (topology.ranks_per_node > 1) return std::nullopt;
+  return topology.cost(ranks);
 }
 
 }  // namespace
@@ -56,7 +59,7 @@ RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::M
                .steps = config.epochs * steps_per_epoch,
                .steps_per_exchange = std::max<int64_t>(1, sgd.local_steps)};
   const bool selects = !plan.sgd.sparsifier.selector.empty();
-  const std::optional<LinkCost> link = link_of(config, plan.sgd.sparsifier);
+  const std::optional<LinkCost> link = link_of(config, plan.sgd.sparsifier, ranks);
   std::vector<double> densities{1};
   if (selects) {
     densities = *config.density_warmup;

@@ -68,6 +68,8 @@ void Run::backward(const PassArgs& pass) {
 }
 
 void Run::update() {
+  comm_.computed(step_.phases.forward + step_.phases.backward, static_cast<uint64_t>(at_.step));
+  lap(&PhaseSeconds::backward);
   if (!config_.freeze.empty() && !config_.overlap)
     for (const Parameter& parameter : model_.arena().parameters()) clear_if_frozen(parameter);
   if (gradients_ && at_.step % config_.analyze_every == 0)

@@ -4,32 +4,22 @@
 // sender's outgoing and its receiver's incoming port for latency + n / rate. Messages queue at a
 // port; the sender continues when its message has left, the receiver when it has arrived. Messages
 // between ranks of one node take no time.
+//
+// With the file of a topology, ports have rates of their own, and a message between racks also
+// occupies both uplinks. It enters a port as soon as it begins to leave the one before
+// (cut-through), and it has arrived when it has left all of them, no earlier than the way of its
+// pair of nodes allows, and late by its delay. In an outage no message enters a port of the node.
 #pragma once
 
 #include <memory>
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "comm/communicator_decorator.h"
-#include "comm/cost_model.h"
 #include "comm/link/link_clock.h"
+#include "comm/link/topology.h"
 
 namespace tw {
-
-struct LinkSpec {
-  double latency = 0;          ///< seconds per message
-  double bits_per_second = 0;  ///< above 0
-  int ranks_per_node = 1;      ///< ranks 0 .. n-1 share the first node's ports, and so on
-
-  double seconds(size_t bytes) const {
-    return latency + 8 * static_cast<double>(bytes) / bits_per_second;
-  }
-  /// Between nodes.
-  LinkCost cost() const { return {.alpha = latency, .beta = seconds(sizeof(float)) - latency}; }
-};
-
-/// Parses RATE,LATENCY as in `1Gbit,0.4ms`. Rates are in bit, kbit, Mbit or Gbit per second,
-/// latencies in us, ms or s. UserError on anything else.
-LinkSpec parse_link(std::string_view text, int ranks_per_node = 1);
 
 /// A communicator with emulated links between its nodes. bytes_sent() counts the payload only.
 ///
@@ -39,7 +29,7 @@ class LinkCommunicator : public CommunicatorDecorator {
  public:
   /// Collective. `inner` outlives this; other users of it may not run at the same time. UserError
   /// when ranks of one node, or with the real clock any ranks, run on different machines.
-  LinkCommunicator(Context& ctx, Communicator& inner, const LinkSpec& link,
+  LinkCommunicator(Context& ctx, Communicator& inner, const Topology& topology,
                    LinkTime time = LinkTime::real);
   ~LinkCommunicator() override;
 
@@ -49,22 +39,43 @@ class LinkCommunicator : public CommunicatorDecorator {
     return inner_.share(make);
   }
   int sharing_ranks() const override { return inner_.sharing_ranks(); }
-  const LinkSpec& spec() const { return link_; }
+  const Topology& topology() const { return topology_; }
 
   /// Emulates a computation of `seconds`: sleeps, or advances the simulated clock.
   void advance(double seconds) { clock_->wait_until(clock_->now() + seconds); }
+  void computed(double seconds, uint64_t step) override {
+    if (topology_.has_slow_ranks()) advance(seconds * (topology_.slowness(rank(), step) - 1));
+  }
 
  protected:
   size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override;
 
  private:
-  int node(int rank) const { return rank / link_.ranks_per_node; }
-  bool inside(int peer) const { return node(peer) == node(rank()); }
+  /// When a message begins to leave the last port so far, and when it has left all of them.
+  struct Flight {
+    double start, end;
+  };
+  /// Books a port for the message; `ready`: no earlier.
+  static void pass(class NodePorts& ports, int direction, const PortSpec& port, size_t bytes,
+                   double ready, Flight& flight);
+  double enters(int node, double time) const {
+    return begun_ + topology_.after_outages(node, time - begun_);
+  }
+  bool inside(int peer) const { return topology_.node_of(peer) == node_; }
+  /// Whether a message between these nodes passes the uplink of the rack of `node`.
+  static bool leaves(const Topology::Ports* rack, int other) {
+    return rack && (other < rack->first || other > rack->last);
+  }
 
-  LinkSpec link_;
+  Topology topology_;
+  int node_;
+  Topology::Ports own_;
+  const Topology::Ports* rack_;
   std::string transport_;
   std::unique_ptr<LinkClock> clock_;
-  std::unique_ptr<class NodePorts> ports_;
+  double begun_;
+  std::unique_ptr<NodePorts> ports_, uplink_;
+  std::vector<uint64_t> received_;  // messages, by sender
 };
 
 }  // namespace tw

@@ -21,6 +21,8 @@ enum class Purpose : uint32_t {
   factors,
   hold_out,
   rounding,
+  delay,
+  slowness,
 };
 
 /// Ten rounds: four independent 32-bit numbers for every counter and key.

@@ -2,10 +2,12 @@
 # Runs a program under mpirun on a slow network on one machine. Each node is a network namespace; tc
 # limits its link to a rate. Messages use the kernel's TCP. Needs root, mpirun (MPICH), ip and tc.
 #
-#   sudo scripts/bench/netns_bench.sh [-n NODES] [-p RANKS_PER_NODE] [-r RATE] [-b BURST] PROGRAM
+#   sudo scripts/bench/netns_bench.sh [-n NODES] [-p RANKS_PER_NODE] [-r RATE] [-s NODE=RATE]
+#                                     [-b BURST] PROGRAM
 #   sudo scripts/bench/netns_bench.sh -n 4 -r 1gbit build/bin/bench comm -b 4M -e 4M
 #   sudo scripts/bench/netns_bench.sh -n 4 -r 1gbit --compare build/bin/bench comm -b 4M -e 4M
 #
+# -s gives a node, counted from 0, a rate of its own.
 # --compare runs `bench comm ...` twice and prints both: over these links, and over emulated links
 # (--link) with the measured latency and the rate less the headers of Ethernet, IP and TCP.
 # Without PROGRAM it only reports whether such a network can be created here.
@@ -13,15 +15,16 @@
 # pass at full speed: measure long messages, in loops without pauses.
 set -eu
 
-nodes=4 ranks_per_node=1 rate=1gbit burst=256kb compare=
+nodes=4 ranks_per_node=1 rate=1gbit slow_node='' slow_rate='' burst=256kb compare=''
 while [ $# -gt 0 ]; do
   case $1 in
     -n) nodes=$2; shift 2 ;;
     -p) ranks_per_node=$2; shift 2 ;;
     -r) rate=$2; shift 2 ;;
+    -s) slow_node=${2%%=*} slow_rate=${2#*=}; shift 2 ;;
     -b) burst=$2; shift 2 ;;
     --compare) compare=yes; shift ;;
-    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit ;;
+    -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit ;;
     --) shift; break ;;
     -*) echo "netns_bench: unknown option $1 (try --help)" >&2; exit 2 ;;
     *) break ;;
@@ -63,7 +66,12 @@ trap clean EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-shape() { "$@" root tbf rate "$rate" burst "$burst" latency 50ms; }
+rate_of() { if [ "$(($1 - 1))" = "$slow_node" ]; then echo "$slow_rate"; else echo "$rate"; fi; }
+shape() {
+  local i=$1
+  shift
+  "$@" root tbf rate "$(rate_of "$i")" burst "$burst" latency 50ms
+}
 ip link add "$bridge" type bridge 2>/dev/null || missing "this kernel cannot create bridges here"
 ip addr add "$net.254/24" dev "$bridge"
 ip link set "$bridge" up
@@ -77,8 +85,8 @@ for i in $(seq 1 "$nodes"); do
   ip -n "$(space "$i")" link set eth0 up
   ip -n "$(space "$i")" link set lo up
   # incoming and outgoing traffic of the node
-  shape tc qdisc replace dev "$outer" || missing "tc has no tbf here"
-  shape ip netns exec "$(space "$i")" tc qdisc replace dev eth0
+  shape "$i" tc qdisc replace dev "$outer" || missing "tc has no tbf here"
+  shape "$i" ip netns exec "$(space "$i")" tc qdisc replace dev eth0
   hosts=$hosts${hosts:+,}$net.$i
 done
 [ $# -gt 0 ] || { echo "netns_bench: $nodes nodes at $rate can be created here"; exit 0; }
@@ -110,12 +118,18 @@ over_these_links "$@" --csv "$files/real.csv" >"$files/real.txt"
 cat "$files/real.txt"
 latency=$(sed -n 's/.*alpha \([0-9.]*\) us.*/\1/p' "$files/real.txt" | head -n 1)
 # 1448 of 1514 bytes of a frame are payload
-link=$(awk -v rate="$rate" -v latency="$latency" 'BEGIN {
-  unit = tolower(rate); sub(/^[0-9.]+/, "", unit)
-  name["bit"] = "bit"; name["kbit"] = "kbit"; name["mbit"] = "Mbit"; name["gbit"] = "Gbit"
-  print rate * 1448 / 1514 name[unit] "," latency "us" }')
+link_of() {
+  awk -v rate="$1" -v latency="$latency" 'BEGIN {
+    unit = tolower(rate); sub(/^[0-9.]+/, "", unit)
+    name["bit"] = "bit"; name["kbit"] = "kbit"; name["mbit"] = "Mbit"; name["gbit"] = "Gbit"
+    print rate * 1448 / 1514 name[unit] "," latency "us" }'
+}
+slow=
+[ -z "$slow_node" ] || slow="\"$slow_node\": {\"link\": \"$(link_of "$slow_rate")\"}"
+echo "{\"link\": \"$(link_of "$rate")\", \"ranks_per_node\": $ranks_per_node, \"nodes\": {$slow}}" \
+  >"$files/links.json"
 echo
-"$@" --workers "$ranks" --ranks-per-node "$ranks_per_node" --link "$link" --csv "$files/link.csv"
+"$@" --workers "$ranks" --link "$files/links.json" --csv "$files/link.csv"
 printf '\n%-10s %-8s %12s %12s %12s %8s\n' collective by bytes "real ms" "emulated ms" ratio
 awk -F, 'FNR == 1 { next }
   NR == FNR { real[$1, $2, $5] = $6; next }

@@ -15,7 +15,7 @@
 namespace tw {
 namespace {
 
-constexpr LinkSpec kLink{.latency = 1e-3, .bits_per_second = 8e6};  // a microsecond a byte
+constexpr PortSpec kLink{.latency = 1e-3, .bits_per_second = 8e6};  // a microsecond a byte
 
 /// The maximum over all ranks.
 double max_over_ranks(Context& ctx, Communicator& comm, double value) {
@@ -32,7 +32,7 @@ double max_over_ranks(Context& ctx, Communicator& comm, double value) {
 using Body = std::function<void(Context&, LinkCommunicator&)>;
 
 /// Simulated time at which the last rank ends its `body`; the same on all ranks.
-double simulated(Context& ctx, Communicator& comm, const LinkSpec& link, const Body& body) {
+double simulated(Context& ctx, Communicator& comm, const Topology& link, const Body& body) {
   LinkCommunicator linked(ctx, comm, link, LinkTime::simulated);
   body(ctx, linked);
   return max_over_ranks(ctx, comm, linked.now());
@@ -41,7 +41,7 @@ double simulated(Context& ctx, Communicator& comm, const LinkSpec& link, const B
 TEST(Link, AMessageTakesLatencyPlusLengthOverRate) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     for (size_t bytes : {0, 1, 1000, 123456}) {
-      LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+      LinkCommunicator linked(ctx, comm, {.usual = kLink}, LinkTime::simulated);
       std::vector<std::byte> data(bytes);
       comm.rank() == 0 ? linked.send(ctx, 1, data)
                        : static_cast<void>(linked.receive(ctx, 0, data));
@@ -54,7 +54,7 @@ TEST(Link, AMessageTakesLatencyPlusLengthOverRate) {
 
 TEST(Link, MessagesQueueAtTheSendersPort) {
   run_ranks(3, [](Context& ctx, Communicator& comm) {
-    LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+    LinkCommunicator linked(ctx, comm, {.usual = kLink}, LinkTime::simulated);
     std::vector<std::byte> data(1000);
     if (comm.rank() == 0) {
       linked.send(ctx, 1, data);
@@ -69,7 +69,7 @@ TEST(Link, MessagesQueueAtTheSendersPort) {
 
 TEST(Link, MessagesQueueAtTheReceiversPort) {
   run_ranks(3, [](Context& ctx, Communicator& comm) {
-    LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+    LinkCommunicator linked(ctx, comm, {.usual = kLink}, LinkTime::simulated);
     std::vector<std::byte> data(1000);
     if (comm.rank() > 0) {
       linked.send(ctx, 0, data);
@@ -85,7 +85,7 @@ TEST(Link, MessagesQueueAtTheReceiversPort) {
 
 TEST(Link, SendingAndReceivingOverlap) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
-    LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+    LinkCommunicator linked(ctx, comm, {.usual = kLink}, LinkTime::simulated);
     std::vector<std::byte> out(5000), in(5000);
     const int peer = 1 - comm.rank();
     linked.exchange(ctx, peer, out, peer, in);
@@ -96,7 +96,7 @@ TEST(Link, SendingAndReceivingOverlap) {
 TEST(Link, ReceiveReturnsAtArrivalOrAtTheCallIfLater) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     for (const double seconds : {0.5e-3, 10e-3}) {
-      LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+      LinkCommunicator linked(ctx, comm, {.usual = kLink}, LinkTime::simulated);
       std::vector<std::byte> data(1000);
       if (comm.rank() == 0) linked.send(ctx, 1, data);
       if (comm.rank() == 1) {
@@ -113,11 +113,12 @@ TEST(Link, RingTakesTheTimeOfTheModel) {
   constexpr size_t n = 16 * 1000;
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
-      const double seconds = simulated(ctx, comm, kLink, [&](Context&, LinkCommunicator& linked) {
-        std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
-        allreduces().find("ring").value(known_link())(ctx, linked, data, scratch);
-        EXPECT_EQ(wrong_sums(data, ranks), 0u);
-      });
+      const double seconds =
+          simulated(ctx, comm, {.usual = kLink}, [&](Context&, LinkCommunicator& linked) {
+            std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
+            allreduces().find("ring").value(known_link())(ctx, linked, data, scratch);
+            EXPECT_EQ(wrong_sums(data, ranks), 0u);
+          });
       const double expected = allreduces().find("ring").value.seconds(link_cost, ranks, n);
       EXPECT_NEAR(seconds, expected, 0.01 * expected);
     });
@@ -126,10 +127,11 @@ TEST(Link, RingTakesTheTimeOfTheModel) {
 TEST(Link, TreeTakesTheTimeOfTheModel) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
-      const double seconds = simulated(ctx, comm, kLink, [&](Context&, LinkCommunicator& linked) {
-        std::vector<std::byte> data(3000);
-        broadcast(ctx, linked, 0, data);
-      });
+      const double seconds =
+          simulated(ctx, comm, {.usual = kLink}, [&](Context&, LinkCommunicator& linked) {
+            std::vector<std::byte> data(3000);
+            broadcast(ctx, linked, 0, data);
+          });
       EXPECT_NEAR(seconds, std::ceil(std::log2(ranks)) * 4e-3, 1e-12);
     });
 }
@@ -144,15 +146,15 @@ TEST(Link, SimulatedTimesAreRepeatable) {
         const auto once = [&](Context&, LinkCommunicator& linked) {
           allreduce(ctx, linked, data, scratch);
         };
-        const double first = simulated(ctx, comm, kLink, once);
+        const double first = simulated(ctx, comm, {.usual = kLink}, once);
         for (int round = 0; round < 5; ++round)
-          EXPECT_EQ(simulated(ctx, comm, kLink, once), first) << name;
+          EXPECT_EQ(simulated(ctx, comm, {.usual = kLink}, once), first) << name;
       }
     });
 }
 
 TEST(Link, KeepsTheBitsOfAllreduces) {
-  const LinkSpec fast{.latency = 1e-5, .bits_per_second = 1e11};
+  const Topology fast{.usual = {.latency = 1e-5, .bits_per_second = 1e11}};
   for (int ranks : {2, 5})
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const auto& [name, entry] : allreduces().entries()) {
@@ -172,8 +174,7 @@ TEST(Link, KeepsTheBitsOfAllreduces) {
 
 // ranks 0 and 1 on one node, 2 and 3 on the other
 TEST(Link, RanksOfANodeShareItsPorts) {
-  LinkSpec link = kLink;
-  link.ranks_per_node = 2;
+  const Topology link{.usual = kLink, .ranks_per_node = 2};
   run_ranks(4, [&](Context& ctx, Communicator& comm) {
     const int rank = comm.rank();
     std::vector<std::byte> data(1000), in(1000);
@@ -200,8 +201,7 @@ TEST(Link, RanksOfANodeShareItsPorts) {
 }
 
 TEST(Link, TheLastNodeMayBeSmaller) {
-  LinkSpec link = kLink;
-  link.ranks_per_node = 2;
+  const Topology link{.usual = kLink, .ranks_per_node = 2};
   run_ranks(5, [&](Context& ctx, Communicator& comm) {
     LinkCommunicator linked(ctx, comm, link, LinkTime::simulated);
     barrier(ctx, linked);
@@ -209,8 +209,108 @@ TEST(Link, TheLastNodeMayBeSmaller) {
   });
 }
 
+// a microsecond a byte; node 1 sends ten times as slowly and receives four times as slowly
+Topology with_a_slow_node() {
+  Topology topology{.usual = kLink};
+  topology.nodes[1] = {.out = {.latency = 1e-3, .bits_per_second = 8e5},
+                       .in = {.latency = 1e-3, .bits_per_second = 2e6}};
+  return topology;
+}
+
+TEST(UnequalLinks, AMessageTakesTheTimeOfTheSlowerPort) {
+  run_ranks(3, [](Context& ctx, Communicator& comm) {
+    std::vector<std::byte> data(1000), in(1000);
+    const auto seconds = [&](int from, int to) {
+      return simulated(ctx, comm, with_a_slow_node(), [&](Context&, LinkCommunicator& linked) {
+        if (comm.rank() == from) linked.send(ctx, to, data);
+        if (comm.rank() == to) linked.receive(ctx, from, in);
+      });
+    };
+    EXPECT_NEAR(seconds(0, 2), 2e-3, 1e-12);
+    EXPECT_NEAR(seconds(0, 1), 5e-3, 1e-12);
+    EXPECT_NEAR(seconds(1, 0), 11e-3, 1e-12);
+  });
+}
+
+TEST(UnequalLinks, APairHasAWayOfItsOwnInOneDirection) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    Topology topology{.usual = kLink};
+    topology.pairs[{0, 1}] = {.latency = 50e-3, .bits_per_second = 8e6};
+    std::vector<std::byte> data(1000), in(1000);
+    LinkCommunicator linked(ctx, comm, topology, LinkTime::simulated);
+    const int other = 1 - comm.rank();
+    linked.exchange(ctx, other, data, other, in);
+    EXPECT_NEAR(linked.now(), comm.rank() == 0 ? 2e-3 : 51e-3, 1e-12);
+  });
+}
+
+// nodes 0 and 1 share an uplink of half a port's rate, and 2 and 3 another
+TEST(UnequalLinks, MessagesBetweenRacksQueueAtTheUplinks) {
+  Topology topology{.usual = kLink};
+  const PortSpec uplink{.latency = 0, .bits_per_second = 4e6};
+  topology.racks = {{.out = uplink, .in = uplink, .first = 0, .last = 1},
+                    {.out = uplink, .in = uplink, .first = 2, .last = 3}};
+  run_ranks(4, [&](Context& ctx, Communicator& comm) {
+    std::vector<std::byte> data(1000), in(1000);
+    const auto exchange = [&](int mask) {
+      return simulated(ctx, comm, topology, [&](Context&, LinkCommunicator& linked) {
+        linked.exchange(ctx, comm.rank() ^ mask, data, comm.rank() ^ mask, in);
+      });
+    };
+    EXPECT_NEAR(exchange(1), 2e-3, 1e-12);
+    // two messages of 2 ms each pass each uplink; the port of the second begins with it
+    EXPECT_NEAR(exchange(2), 4e-3, 1e-12);
+  });
+}
+
+TEST(UnequalLinks, NoMessageEntersInAnOutage) {
+  Topology topology{.usual = kLink};
+  topology.outages = {{.node = 1, .begin = 1e-3, .end = 0.5}};
+  run_ranks(2, [&](Context& ctx, Communicator& comm) {
+    LinkCommunicator linked(ctx, comm, topology, LinkTime::simulated);
+    std::vector<std::byte> data(1000);
+    for (const double arrival : {2e-3, 0.502}) {  // the first has begun before
+      comm.rank() == 0 ? linked.send(ctx, 1, data)
+                       : static_cast<void>(linked.receive(ctx, 0, data));
+      if (comm.rank() == 1) {
+        EXPECT_NEAR(linked.now(), arrival, 1e-12);
+      }
+    }
+  });
+}
+
+TEST(UnequalLinks, DelaysHaveTheirMeanAndDependOnTheSeed) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    const auto total = [&](uint64_t seed) {
+      const Topology topology{.usual = kLink, .jitter = 1e-3, .seed = seed};
+      return simulated(ctx, comm, topology, [&](Context&, LinkCommunicator& linked) {
+        for (int i = 0; i < 2000; ++i) {
+          if (comm.rank() == 0) linked.send(ctx, 1, {});
+          if (comm.rank() == 1) linked.receive(ctx, 0, {});
+          if (comm.rank() == 1) linked.send(ctx, 0, {});
+          if (comm.rank() == 0) linked.receive(ctx, 1, {});
+        }
+      });
+    };
+    // 4,000 messages of 1 ms and a delay with mean and deviation of 1 ms; five standard errors
+    EXPECT_NEAR(total(1), 8.0, 5 * 1e-3 * std::sqrt(4000.0));
+    EXPECT_EQ(total(1), total(1));
+    EXPECT_NE(total(1), total(2));
+  });
+}
+
+TEST(UnequalLinks, SlowRanksComputeLonger) {
+  Topology topology{.usual = kLink};
+  topology.slow[1] = 1.5;
+  run_ranks(3, [&](Context& ctx, Communicator& comm) {
+    LinkCommunicator linked(ctx, comm, topology, LinkTime::simulated);
+    linked.computed(2, 0);
+    EXPECT_DOUBLE_EQ(linked.now(), comm.rank() == 1 ? 1 : 0);
+  });
+}
+
 TEST(Link, RealTimeFollowsTheModel) {
-  const LinkSpec link{.latency = 2e-3, .bits_per_second = 32e6};
+  const Topology link{.usual = {.latency = 2e-3, .bits_per_second = 32e6}};
   const LinkCost link_cost{.alpha = 2e-3, .beta = 1e-6};
   constexpr size_t n = 80000;
   run_ranks(4, [&](Context& ctx, Communicator& comm) {

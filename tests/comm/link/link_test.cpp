@@ -4,27 +4,114 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fstream>
+
 #include "comm/link/port.h"
 #include "tests/support/error_text.h"
+#include "tests/support/temp_folder.h"
 
 namespace tw {
 namespace {
 
 using test::error_text;
 
-TEST(LinkSpec, ParsesRateAndLatency) {
-  const LinkSpec link = parse_link("1Gbit,0.4ms", 4);
-  EXPECT_DOUBLE_EQ(link.bits_per_second, 1e9);
-  EXPECT_DOUBLE_EQ(link.latency, 4e-4);
+TEST(Topology, ParsesRateAndLatency) {
+  const Topology link = parse_link("1Gbit,0.4ms", 4);
+  EXPECT_DOUBLE_EQ(link.usual.bits_per_second, 1e9);
+  EXPECT_DOUBLE_EQ(link.usual.latency, 4e-4);
   EXPECT_EQ(link.ranks_per_node, 4);
-  EXPECT_DOUBLE_EQ(link.seconds(125), 4e-4 + 1e-6);
-  EXPECT_DOUBLE_EQ(parse_link("100Mbit,50us").bits_per_second, 1e8);
-  EXPECT_DOUBLE_EQ(parse_link("56kbit,1s").bits_per_second, 56e3);
-  EXPECT_DOUBLE_EQ(parse_link("2.5e3bit,0s").bits_per_second, 2500);
-  EXPECT_DOUBLE_EQ(parse_link("2.5e3bit,50us").latency, 5e-5);
+  EXPECT_DOUBLE_EQ(link.usual.seconds(125), 4e-4 + 1e-6);
+  EXPECT_DOUBLE_EQ(parse_port("100Mbit,50us").bits_per_second, 1e8);
+  EXPECT_DOUBLE_EQ(parse_port("56kbit,1s").bits_per_second, 56e3);
+  EXPECT_DOUBLE_EQ(parse_port("2.5e3bit,0s").bits_per_second, 2500);
+  EXPECT_DOUBLE_EQ(parse_port("2.5e3bit,50us").latency, 5e-5);
 }
 
-TEST(LinkSpec, ParseErrorsNameTheWrongPart) {
+std::string topology_file(const test::TempFolder& folder, const std::string& json) {
+  const std::string path = (folder / "cluster.json").string();
+  std::ofstream(path) << json;
+  return path;
+}
+
+TEST(Topology, ReadsAFile) {
+  const test::TempFolder folder;
+  const Topology of = parse_link(topology_file(folder, R"({
+      "link": "1Gbit,0.4ms", "ranks_per_node": 2,
+      "nodes": {"3": {"out": "100Mbit,1ms"}, "4": {"link": "10Mbit,2ms"}},
+      "racks": [{"first": 0, "last": 1, "link": "10Gbit,10us"}],
+      "pairs": [{"from": 0, "to": 3, "link": "56kbit,50ms"}],
+      "jitter": "0.1ms", "outages": [{"node": 3, "at": "10s", "for": "2s"}],
+      "slow": {"5": 1.5}, "slow_by_step": 0.2, "seed": 7})"));
+  EXPECT_DOUBLE_EQ(of.usual.bits_per_second, 1e9);
+  EXPECT_EQ(of.ranks_per_node, 2);
+  EXPECT_EQ(of.node_of(7), 3);
+  EXPECT_DOUBLE_EQ(of.ports(3).out.bits_per_second, 1e8);
+  EXPECT_DOUBLE_EQ(of.ports(3).in.bits_per_second, 1e9);
+  EXPECT_DOUBLE_EQ(of.ports(4).in.latency, 2e-3);
+  EXPECT_DOUBLE_EQ(of.ports(0).out.bits_per_second, 1e9);
+  ASSERT_NE(of.rack_of(1), nullptr);
+  EXPECT_DOUBLE_EQ(of.rack_of(1)->in.bits_per_second, 1e10);
+  EXPECT_EQ(of.rack_of(2), nullptr);
+  EXPECT_DOUBLE_EQ(of.pairs.at({0, 3}).latency, 0.05);
+  EXPECT_DOUBLE_EQ(of.jitter, 1e-4);
+  EXPECT_DOUBLE_EQ(of.after_outages(3, 11), 12);
+  EXPECT_DOUBLE_EQ(of.after_outages(3, 12), 12);
+  EXPECT_DOUBLE_EQ(of.after_outages(2, 11), 11);
+  EXPECT_FALSE(of.uniform());
+  // the ports of the nodes of the first ranks alone
+  EXPECT_DOUBLE_EQ(of.cost(4).alpha, 4e-4 + 1e-4);
+  EXPECT_NEAR(of.cost(6).beta, 32e-9, 1e-18);
+  EXPECT_NEAR(of.cost(8).beta, 32 / 56e3, 1e-12);
+}
+
+TEST(Topology, TheSlowestRankOfAStep) {
+  Topology of{.usual = {.latency = 0, .bits_per_second = 1e9}};
+  EXPECT_EQ(of.slowest(4), 1);
+  of.slow[5] = 1.5;
+  EXPECT_EQ(of.slowest(5), 1);
+  EXPECT_EQ(of.slowest(6), 1.5);
+  of.slow.clear();
+  of.slow_by_step = 0.1;
+  // the mean of the largest of four exponentials is 1 + 1/2 + 1/3 + 1/4 of theirs; 1,000 steps
+  EXPECT_NEAR(of.slowest(4), 1 + 0.1 * 25 / 12.0, 5 * 0.1 * 1.2 / std::sqrt(1000.0));
+  EXPECT_NE(of.slowness(0, 1), of.slowness(0, 2));
+  EXPECT_NE(of.slowness(0, 1), of.slowness(1, 1));
+}
+
+TEST(Topology, AFileWithAMistakeIsAUserError) {
+  const test::TempFolder folder;
+  const auto text = [&](const std::string& json) {
+    const std::string path = topology_file(folder, json);
+    std::string error = error_text<UserError>([&] { parse_link(path); });
+    if (const size_t at = error.find(path); at != std::string::npos)
+      error.replace(at, path.size(), "FILE");
+    return error;
+  };
+  EXPECT_EQ(text("{}"), "[link] FILE lacks the key link");
+  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "node": {}})"),
+            "[link] FILE has an unknown key node; nearest is \"nodes\"");
+  EXPECT_NE(text(R"({"link": "1Gbit"})").find("expected RATE,LATENCY"), std::string::npos);
+  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "slow": {"1": 0.5}})"),
+            "[link] FILE: slow of rank 1 is 0.5; expected a number of at least 1");
+  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "nodes": {"a": {}}})"),
+            "[link] FILE has \"a\"; expected a number from 0");
+  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "nodes": []})"), "[link] FILE: nodes is not an object");
+  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "outages": [{"node": 1, "at": "1s"}]})"),
+            "[link] FILE: outage lacks the key for");
+  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "jitter": 3})"),
+            "[link] FILE: jitter is 3; expected text");
+  EXPECT_NE(text(R"({"link": "1Gbit,1ms", "racks": [{"first": 2, "last": 1}]})")
+                .find("racks are ranges of nodes"),
+            std::string::npos);
+  EXPECT_NE(error_text<UserError>([] { parse_link("/no/such.json"); }).find("/no/such.json"),
+            std::string::npos);
+  const std::string path = topology_file(folder, R"({"link": "1Gbit,1ms"})");
+  EXPECT_NE(error_text<UserError>([&] { parse_link(path, 2); }).find("ranks-per-node is 2, but"),
+            std::string::npos);
+}
+
+TEST(Topology, ParseErrorsNameTheWrongPart) {
   const auto text = [](const char* link) {
     return error_text<UserError>([&] { parse_link(link); });
   };

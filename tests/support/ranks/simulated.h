@@ -10,12 +10,12 @@
 namespace tw {
 
 inline constexpr LinkCost kLinkCost{.alpha = 4e-4, .beta = 3.2e-8};  // 1 Gbit/s, 0.4 ms
-inline constexpr LinkSpec kLink{.latency = 4e-4, .bits_per_second = 1e9};
+inline constexpr PortSpec kLink{.latency = 4e-4, .bits_per_second = 1e9};
 
 /// Simulated seconds of `body` on the slowest rank, when all ranks start at once.
 template <class Body>
 double simulated(Context& ctx, Communicator& inner, const Body& body) {
-  LinkCommunicator comm(ctx, inner, kLink, LinkTime::simulated);
+  LinkCommunicator comm(ctx, inner, {.usual = kLink}, LinkTime::simulated);
   body(comm);
   const double mine = comm.now();
   GatheredBlocks times;

@@ -1,0 +1,21 @@
+// What holds the ranks of a topology back: its slowest port and its slowest rank.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/advise/comparison.h"
+#include "comm/link/topology.h"
+
+namespace tw {
+
+/// The costs of each of these numbers of ranks, the first ones of the topology.
+std::map<int, NetworkCost> network_costs(const Topology& topology,
+                                         const std::vector<int64_t>& ranks);
+
+/// A sentence for the slowest port, way or uplink and one for the slowest rank of the first `ranks`
+/// ranks, each where it costs dense SGD more than 2 %: what an iteration takes with it, with the
+/// usual one in its place, and without its ranks.
+std::vector<std::string> brakes(const Topology& topology, const Comparison& comparison, int ranks);
+
+}  // namespace tw

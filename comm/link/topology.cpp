@@ -1,0 +1,268 @@
+#include "comm/link/topology.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "engine/core/error.h"
+#include "engine/core/rng.h"
+#include "engine/core/settings.h"
+#include "engine/io/file.h"
+#include "engine/io/json.h"
+
+namespace tw {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+constexpr Unit kRates[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
+constexpr Unit kTimes[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+
+/// `0.4ms` in seconds; negative unless the text is a number and one of the units.
+double quantity(std::string_view text, std::span<const Unit> units) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, text.data() + text.size() - end);
+  const auto found = std::ranges::find(units, unit, &Unit::name);
+  const bool good = error == std::errc{} && found != units.end() && number < 1e18;
+  return good ? number * found->factor : -1;
+}
+
+/// Exponential with a mean of 1.
+double exponential(uint64_t seed, Purpose purpose, uint64_t id, uint64_t number) {
+  const auto words =
+      Philox(seed, purpose, static_cast<uint32_t>(number >> 32))(id, static_cast<uint32_t>(number));
+  return -std::log1p(-static_cast<double>(uniform(words[0])));
+}
+
+/// An object of a topology's file, read key by key.
+class Part {
+ public:
+  Part(const Json& json, const std::string& file, const std::string& name,
+       const std::vector<std::string>& keys)
+      : json_(json), where_(name.empty() ? file : fmt::format("{}: {}", file, name)) {
+    check(json.is_object(), "[link] {} is {}; expected an object", where_, json.dump());
+    for (const auto& [key, value] : json.items())
+      check(std::ranges::find(keys, key) != keys.end(), "[link] {} has an unknown key {}{}", where_,
+            key, nearest_hint(key, keys));
+  }
+
+  bool has(const char* key) const { return json_.contains(key); }
+  const Json& operator[](const char* key) const { return json_.at(key); }
+  PortSpec port(const char* key) const {
+    const std::string given = text(key);
+    try {
+      return parse_port(given);
+    } catch (const UserError& error) {
+      fail<UserError>("{} (in {})", error.what(), where_);
+    }
+  }
+  double seconds(const char* key) const {
+    const double value = quantity(text(key), kTimes);
+    check(value >= 0, "[link] {}: {} is {}; expected a number and us, ms or s", where_, key,
+          json_.at(key).dump());
+    return value;
+  }
+  double number(const char* key, double least) const { return number_of(at(key), key, least); }
+  int index(const char* key) const {
+    const Json& value = at(key);
+    check(value.is_number_unsigned() && value.get<uint64_t>() < (1u << 20),
+          "[link] {}: {} is {}; expected a number from 0", where_, key, value.dump());
+    return value.get<int>();
+  }
+  double number_of(const Json& value, const std::string& key, double least) const {
+    check(value.is_number() && value.get<double>() >= least && value.get<double>() < 1e9,
+          "[link] {}: {} is {}; expected a number of at least {}", where_, key, value.dump(),
+          least);
+    return value.get<double>();
+  }
+  /// The number of a node or rank that is the key of an object.
+  int number_of_key(const std::string& key) const {
+    int number = -1;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+    check(error == std::errc{} && end == key.data() + key.size() && number >= 0,
+          "[link] {} has \"{}\"; expected a number from 0", where_, key);
+    return number;
+  }
+  /// The ports of `out` and `in`, or of `link` for both; the others are `usual`.
+  Topology::Ports ports(const PortSpec& usual) const {
+    Topology::Ports ports{.out = usual, .in = usual};
+    if (has("link")) ports.out = ports.in = port("link");
+    if (has("out")) ports.out = port("out");
+    if (has("in")) ports.in = port("in");
+    return ports;
+  }
+  const std::string& where() const { return where_; }
+
+ private:
+  const Json& at(const char* key) const {
+    check(has(key), "[link] {} lacks the key {}", where_, key);
+    return json_.at(key);
+  }
+  std::string text(const char* key) const {
+    const Json& value = at(key);
+    check(value.is_string(), "[link] {}: {} is {}; expected text", where_, key, value.dump());
+    return value.get<std::string>();
+  }
+
+  const Json& json_;
+  std::string where_;
+};
+
+Topology read_topology(const std::string& file) {
+  const Json json = parse_json<Json>(read_text(file), file);
+  const Part whole(json, file, "",
+                   {"link", "ranks_per_node", "nodes", "racks", "pairs", "jitter", "outages",
+                    "slow", "slow_by_step", "seed"});
+  Topology topology{.usual = whole.port("link")};
+  if (whole.has("ranks_per_node"))
+    topology.ranks_per_node = static_cast<int>(whole.number("ranks_per_node", 1));
+  if (whole.has("jitter")) topology.jitter = whole.seconds("jitter");
+  if (whole.has("slow_by_step")) topology.slow_by_step = whole.number("slow_by_step", 0);
+  if (whole.has("seed")) topology.seed = static_cast<uint64_t>(whole.index("seed"));
+  const auto each = [&](const char* key, const auto& body) {
+    if (!whole.has(key)) return;
+    check(whole[key].is_array(), "[link] {}: {} is not a list", file, key);
+    for (const Json& item : whole[key]) body(item);
+  };
+  const auto each_number = [&](const char* key, const auto& body) {
+    if (!whole.has(key)) return;
+    check(whole[key].is_object(), "[link] {}: {} is not an object", file, key);
+    for (const auto& [number, item] : whole[key].items()) body(whole.number_of_key(number), item);
+  };
+  each_number("nodes", [&](int node, const Json& item) {
+    topology.nodes[node] =
+        Part(item, file, fmt::format("node {}", node), {"link", "out", "in"}).ports(topology.usual);
+  });
+  each("racks", [&](const Json& item) {
+    const Part rack(item, file, "rack", {"first", "last", "link", "out", "in"});
+    Topology::Ports uplink = rack.ports(topology.usual);
+    uplink.first = rack.index("first");
+    uplink.last = rack.index("last");
+    check(uplink.first <= uplink.last &&
+              (topology.racks.empty() || topology.racks.back().last < uplink.first),
+          "[link] {}: racks are ranges of nodes, ascending, without a common node", file);
+    topology.racks.push_back(uplink);
+  });
+  each("pairs", [&](const Json& item) {
+    const Part pair(item, file, "pair", {"from", "to", "link"});
+    topology.pairs[{pair.index("from"), pair.index("to")}] = pair.port("link");
+  });
+  each("outages", [&](const Json& item) {
+    const Part outage(item, file, "outage", {"node", "at", "for"});
+    const double begin = outage.seconds("at");
+    topology.outages.push_back({outage.index("node"), begin, begin + outage.seconds("for")});
+  });
+  std::ranges::sort(topology.outages, {}, &Topology::Outage::begin);
+  each_number("slow", [&](int rank, const Json& item) {
+    topology.slow[rank] = whole.number_of(item, fmt::format("slow of rank {}", rank), 1);
+  });
+  return topology;
+}
+
+}  // namespace
+
+PortSpec parse_port(std::string_view text) {
+  const size_t comma = std::min(text.find(','), text.size());
+  const std::string_view rate = text.substr(0, comma);
+  const std::string_view latency = text.substr(std::min(comma + 1, text.size()));
+  const PortSpec port{.latency = quantity(latency, kTimes),
+                      .bits_per_second = quantity(rate, kRates)};
+  check(comma < text.size(), "[link] link is \"{}\"; expected RATE,LATENCY as in 1Gbit,0.4ms",
+        text);
+  check(port.bits_per_second > 0,
+        "[link] rate is \"{}\"; expected a number above 0 and bit, kbit, Mbit or Gbit (per second)",
+        rate);
+  check(port.latency >= 0,
+        "[link] latency is \"{}\"; expected a number and us, ms or s, as in 0.4ms", latency);
+  return port;
+}
+
+Topology parse_link(const std::string& text, int ranks_per_node) {
+  const bool file = text.ends_with(".json");
+  Topology topology = file ? read_topology(text) : Topology{.usual = parse_port(text)};
+  check(!file || ranks_per_node <= 1,
+        "[link] ranks-per-node is {}, but {} says itself how many ranks a node has", ranks_per_node,
+        text);
+  if (!file) topology.ranks_per_node = ranks_per_node;
+  check(topology.ranks_per_node >= 1, "[link] ranks-per-node is {}; expected at least 1",
+        topology.ranks_per_node);
+  return topology;
+}
+
+Topology::Ports Topology::ports(int node) const {
+  const auto own = nodes.find(node);
+  return own == nodes.end() ? Ports{.out = usual, .in = usual} : own->second;
+}
+
+const Topology::Ports* Topology::rack_of(int node) const {
+  const auto rack = std::ranges::find_if(
+      racks, [&](const Ports& one) { return one.first <= node && node <= one.last; });
+  return rack == racks.end() ? nullptr : &*rack;
+}
+
+double Topology::after_outages(int node, double time) const {
+  for (const Outage& outage : outages)
+    if (outage.node == node && outage.begin <= time && time < outage.end) time = outage.end;
+  return time;
+}
+
+double Topology::delay(int from, int to, uint64_t number) const {
+  if (jitter == 0) return 0;
+  const uint64_t id = static_cast<uint64_t>(from) << 32 | static_cast<uint32_t>(to);
+  return jitter * exponential(seed, Purpose::delay, id, number);
+}
+
+double Topology::slowness(int rank, uint64_t step) const {
+  const auto own = slow.find(rank);
+  const double factor = own == slow.end() ? 1 : own->second;
+  if (slow_by_step == 0) return factor;
+  const double share = exponential(seed, Purpose::slowness, static_cast<uint64_t>(rank), step);
+  return factor * (1 + slow_by_step * share);
+}
+
+bool Topology::uniform() const {
+  return nodes.empty() && racks.empty() && pairs.empty() && jitter == 0 && outages.empty();
+}
+
+LinkCost Topology::cost(int ranks) const {
+  LinkCost worst;
+  const auto include = [&](const PortSpec& port) {
+    worst.alpha = std::max(worst.alpha, port.cost().alpha);
+    worst.beta = std::max(worst.beta, port.cost().beta);
+  };
+  const int last = node_of(std::max(ranks, 1) - 1);
+  for (int node = 0; node <= last; ++node) {
+    include(ports(node).out);
+    include(ports(node).in);
+  }
+  for (const Ports& rack : racks)
+    if (rack.first <= last && (rack.first > 0 || rack.last < last)) {
+      include(rack.out);
+      include(rack.in);
+    }
+  for (const auto& [pair, way] : pairs)
+    if (std::max(pair.first, pair.second) <= last) include(way);
+  worst.alpha += jitter;
+  return worst;
+}
+
+double Topology::slowest(int ranks) const {
+  constexpr uint64_t kSteps = 1000;
+  double sum = 0;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    double most = 1;
+    for (int rank = 0; rank < ranks; ++rank) most = std::max(most, slowness(rank, step));
+    sum += most;
+    if (slow_by_step == 0) return most;
+  }
+  return sum / kSteps;
+}
+
+}  // namespace tw
