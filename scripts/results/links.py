@@ -8,6 +8,8 @@ usage: links.py [-b BUILD/bin] [--data-dir DIR] [--keep FILE] TABLE...
     broadcast    linear_pipeline, recursive_halving and binomial_tree: broadcast of 100 MB on 1 and
                  10 Gbit/s, simulated clock, P = 2 and 8
     blocks       broadcast by linear_pipeline with several block sizes, P = 8, and the formula
+    scale        exchanges of 64, 256 and 1,024 ranks on a simulated clock beside the cost model, on
+                 1 Gbit/s, racks with a shared uplink, and the internet (a quarter of an hour)
     namespaces   collectives and sparse exchanges over real TCP in four network namespaces, and
                  MPI's own collectives (root; scripts/bench/netns_bench.sh lists requirements)
     training     seconds per iteration of every sparsifier, trained on emulated links, and the
@@ -18,9 +20,11 @@ usage: links.py [-b BUILD/bin] [--data-dir DIR] [--keep FILE] TABLE...
 """
 
 import json
+import resource
 import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -111,6 +115,41 @@ def blocks(bench):
     print("Broadcast of 100 MB by linear_pipeline, P = 8, 1 Gbit/s, 0.4 ms; "
           f"block of the formula: {best:.0f}\n")
     table(("block, elements", "block / formula", "seconds"), rows)
+
+
+RACKS_OF = 32  # nodes; their uplink has the rate of ten of them
+
+
+def scale(bench):
+    """Seconds at up to 1,024 ranks, which are threads of one process, and what they cost here."""
+    size, density = "256K", 0.01
+    racks = [{"first": first, "last": first + RACKS_OF - 1, "link": "10Gbit,0.01ms"}
+             for first in range(0, 1024, RACKS_OF)]
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "racks.json"
+        tree.write_text(json.dumps({"link": "1Gbit,0.4ms", "racks": racks}), encoding="utf-8")
+        links = {"1 Gbit/s, 0.4 ms": "1Gbit,0.4ms", "racks": tree,
+                 "100 Mbit/s, 50 ms": "100Mbit,50ms"}
+        for name, link in links.items():
+            rows = []
+            for ranks in (64, 256, 1024):
+                # a ring of 1,024 ranks has two million messages
+                dense = ["recursive_halving", "binomial_tree"] + ["ring"] * (ranks < 1024)
+                for collective, algorithm in [*(("allreduce", one) for one in dense),
+                                              *(("sparse", one) for one in ("allgather", "gtopk",
+                                                                            "oktopk", "scalecom"))]:
+                    began = time.monotonic()
+                    row = bench("--workers", ranks, "--link", link, "-b", size, "-e", size,
+                                "--simulated-clock", "-n", 1, "-w", 1, "--density", density,
+                                "--collective", collective, "--implementation", algorithm,
+                                "--comm-timeout", 0)[0]
+                    took, model = row["seconds"], row["model_seconds"]
+                    rows.append((ranks, algorithm, f"{1e3 * took:.2f}", f"{1e3 * model:.2f}",
+                                 f"{took / model:.2f}", f"{time.monotonic() - began:.1f}"))
+            print(f"{size} bytes a rank, density {density}, {name}\n")
+            table(("P", "exchange", "simulated, ms", "model, ms", "ratio", "s to simulate"), rows)
+    gigabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    print(f"at most {gigabytes:.1f} GiB of memory\n")
 
 
 def namespaces(bench):
@@ -256,7 +295,7 @@ def card(options):
         raise Fault("some runs failed; their errors are above")
 
 
-TABLES = {"exchanges": exchanges, "broadcast": broadcast, "blocks": blocks,
+TABLES = {"exchanges": exchanges, "broadcast": broadcast, "blocks": blocks, "scale": scale,
           "namespaces": namespaces, "training": training, "card": card}
 
 
