@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
+#include <set>
 
 namespace tw {
 
@@ -14,14 +16,15 @@ struct Iteration {
 };
 
 Iteration iteration(const Topology& topology, const Comparison& comparison, int ranks) {
+  Rounds rounds = comparison.rounds();
+  for (Costs& costs : rounds) costs.networks.clear();
+  rounds.front().networks = network_costs(topology, {ranks});
+  for (Costs& costs : rounds) costs.networks = rounds.front().networks;
   Iteration least;
   for (const Prediction& one : comparison.all()) {
-    std::vector<double> rounds;
-    for (Costs costs : comparison.rounds()) {
-      costs.networks = network_costs(topology, {ranks});
-      rounds.push_back(one.seconds(costs, ranks));
-    }
-    const double seconds = median(std::move(rounds));
+    std::vector<double> all;
+    for (const Costs& costs : rounds) all.push_back(one.seconds(costs, ranks));
+    const double seconds = median(std::move(all));
     least.fastest = std::min(least.fastest, seconds);
     if (one.synchronous_dense()) least.dense = std::min(least.dense, seconds);
   }
@@ -58,43 +61,80 @@ Topology without_node(const Topology& topology, int node) {
   return rest;
 }
 
-/// A part of the topology, and the topology with the usual one in its place.
-struct Suspect {
-  std::string name;
-  std::optional<int> node;  ///< whose ranks can be left out
-  Topology eased;
+/// Parts of a topology that are as slow as each other.
+struct Suspects {
+  std::string names;
+  std::vector<int> nodes;  ///< whose ranks can be left out, ascending; empty: not these alone
+  Topology eased;          ///< with the usual ones in their places
 };
 
-std::vector<Suspect> links_of(const Topology& topology, int last) {
-  std::vector<Suspect> all;
-  for (const auto& [node, ports] : topology.nodes)
-    if (node <= last) {
-      all.push_back({fmt::format("the port of node {}", node), node, topology});
-      all.back().eased.nodes.erase(node);
-    }
-  for (const auto& [pair, way] : topology.pairs)
-    if (std::max(pair.first, pair.second) <= last) {
-      all.push_back({fmt::format("the way from node {} to {}", pair.first, pair.second),
-                     pair.second, topology});
-      all.back().eased.pairs.erase(pair);
-    }
-  for (size_t i = 0; i < topology.racks.size(); ++i) {
-    const Topology::Ports& rack = topology.racks[i];
-    if (rack.first > last) continue;
-    all.push_back(
-        {fmt::format("the uplink of nodes {} to {}", rack.first, rack.last), {}, topology});
-    all.back().eased.racks.erase(all.back().eased.racks.begin() + static_cast<ptrdiff_t>(i));
-  }
-  return all;
-}
+/// Collects the slowest parts of a kind.
+class Slowest {
+ public:
+  Slowest(const Topology& topology, std::string kind)
+      : topology_(topology), found_{.names = std::move(kind), .nodes = {}, .eased = topology} {}
 
-std::vector<Suspect> slow_ranks_of(const Topology& topology, int ranks) {
-  std::vector<Suspect> all;
-  for (const auto& [rank, factor] : topology.slow)
-    if (rank < ranks) {
-      all.push_back({fmt::format("rank {}", rank), topology.node_of(rank), topology});
-      all.back().eased.slow.erase(rank);
+  /// A part that takes so long. `node`: whose ranks can be left out. `ease` puts the usual one in
+  /// its place.
+  template <class Ease>
+  void add(const std::string& name, double seconds, std::optional<int> node, const Ease& ease) {
+    if (seconds < kSame * most_) return;
+    if (seconds > most_ / kSame) {
+      found_ = {.names = found_.names.substr(0, kind_), .nodes = {}, .eased = topology_};
+      count_ = 0;
+      most_ = seconds;
     }
+    found_.names += (count_++ == 0 ? " " : ", ") + name;
+    if (node) found_.nodes.push_back(*node);
+    ease(found_.eased);
+  }
+  /// Empty where no part is slower than `usual`.
+  std::optional<Suspects> found(double usual) const {
+    return most_ > usual / kSame ? std::optional(found_) : std::nullopt;
+  }
+
+ private:
+  static constexpr double kSame = 0.99;
+
+  const Topology& topology_;
+  Suspects found_;
+  size_t kind_ = found_.names.size(), count_ = 0;
+  double most_ = 0;
+};
+
+constexpr size_t kMessage = size_t{1} << 20;  // bytes that ports are compared by
+
+std::vector<Suspects> suspects_of(const Topology& topology, int ranks) {
+  const int last = topology.node_of(ranks - 1);
+  const double usual = topology.usual.seconds(kMessage);
+  const auto slower = [](const Topology::Ports& ports, size_t bytes) {
+    return std::max(ports.out.seconds(bytes), ports.in.seconds(bytes));
+  };
+  Slowest ports(topology, "the port of node"), ways(topology, "the way between nodes"),
+      uplinks(topology, "the uplink of nodes"), workers(topology, "rank");
+  for (const auto& [node, own] : topology.nodes)
+    if (node <= last)
+      ports.add(std::to_string(node), slower(own, kMessage), node,
+                [&, one = node](Topology& eased) { eased.nodes.erase(one); });
+  for (const auto& [pair, way] : topology.pairs)
+    if (std::max(pair.first, pair.second) <= last)
+      ways.add(fmt::format("{} and {}", pair.first, pair.second), way.seconds(kMessage),
+               pair.second, [&, one = pair](Topology& eased) { eased.pairs.erase(one); });
+  for (const Topology::Ports& rack : topology.racks)
+    if (rack.first <= last)
+      uplinks.add(fmt::format("{} to {}", rack.first, rack.last),
+                  slower(rack, kMessage * static_cast<size_t>(rack.last - rack.first + 1)), {},
+                  [&, first = rack.first](Topology& eased) {
+                    std::erase_if(eased.racks, [&](const auto& one) { return one.first == first; });
+                  });
+  for (const auto& [rank, factor] : topology.slow)
+    if (rank < ranks)
+      workers.add(std::to_string(rank), factor, topology.node_of(rank),
+                  [&, one = rank](Topology& eased) { eased.slow.erase(one); });
+  std::vector<Suspects> all;
+  for (const auto& found :
+       {ports.found(usual), ways.found(usual), uplinks.found(usual), workers.found(1)})
+    if (found) all.push_back(*found);
   return all;
 }
 
@@ -114,27 +154,23 @@ std::map<int, NetworkCost> network_costs(const Topology& topology,
 std::vector<std::string> brakes(const Topology& topology, const Comparison& comparison, int ranks) {
   const Iteration now = iteration(topology, comparison, ranks);
   std::vector<std::string> sentences;
-  const auto judge = [&](const std::vector<Suspect>& suspects) {
-    const Suspect* worst = nullptr;
-    Iteration eased = now;
-    for (const Suspect& suspect : suspects)
-      if (const Iteration one = iteration(suspect.eased, comparison, ranks);
-          one.dense < eased.dense) {
-        eased = one;
-        worst = &suspect;
-      }
-    if (!worst || now.dense < kNoticeable * eased.dense) return;
+  for (const Suspects& suspects : suspects_of(topology, ranks)) {
+    const Iteration eased = iteration(suspects.eased, comparison, ranks);
+    if (now.dense < kNoticeable * eased.dense) continue;
     std::string sentence = fmt::format(
         "{} holds {} ranks back: an iteration takes {}; with the usual one in its place {}",
-        worst->name, ranks, text(now), text(eased));
-    if (const int rest = ranks - topology.ranks_per_node; worst->node && rest > 0)
-      sentence += fmt::format(
-          "; without node {}, on {} rank{}, {}", *worst->node, rest, rest == 1 ? "" : "s",
-          text(iteration(without_node(topology, *worst->node), comparison, rest)));
+        suspects.names, ranks, text(now), text(eased));
+    Topology rest = topology;
+    std::set<int> left_out(suspects.nodes.begin(), suspects.nodes.end());
+    int count = ranks;
+    for (int rank = 0; rank < ranks; ++rank) count -= left_out.contains(topology.node_of(rank));
+    for (const int node : std::views::reverse(left_out)) rest = without_node(rest, node);
+    if (count < ranks && count > 0)
+      sentence += fmt::format("; without {}, on {} rank{}, {}",
+                              left_out.size() == 1 ? "its node" : "their nodes", count,
+                              count == 1 ? "" : "s", text(iteration(rest, comparison, count)));
     sentences.push_back(std::move(sentence));
-  };
-  judge(links_of(topology, topology.node_of(ranks - 1)));
-  judge(slow_ranks_of(topology, ranks));
+  }
   return sentences;
 }
 

@@ -13,9 +13,9 @@ namespace tw {
 std::map<int, NetworkCost> network_costs(const Topology& topology,
                                          const std::vector<int64_t>& ranks);
 
-/// A sentence for the slowest port, way or uplink and one for the slowest rank of the first `ranks`
-/// ranks, each where it costs dense SGD more than 2 %: what an iteration takes with it, with the
-/// usual one in its place, and without its ranks.
+/// A sentence for the slowest ports, ways, uplinks and ranks of the first `ranks` ranks, each where
+/// they cost dense SGD more than 2 %: what an iteration takes with them, with usual ones in their
+/// places, and without the ranks of their nodes.
 std::vector<std::string> brakes(const Topology& topology, const Comparison& comparison, int ranks);
 
 }  // namespace tw

@@ -81,9 +81,13 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   allowed_sums(config.settings);
   if (!config.link.empty()) {
     const Topology link = parse_link(config.link, static_cast<int>(config.ranks_per_node));
-    check(link.uniform() || (config.alpha == 0 && config.beta == 0),
-          "[options] alpha and beta are for links that are alike; those of {} are not",
+    check((link.uniform() && !link.has_slow_ranks()) || (config.alpha == 0 && config.beta == 0),
+          "[options] alpha and beta are for links and ranks that are alike; those of {} are not",
           config.link);
+    if (link.ranks_per_node != config.ranks_per_node) {
+      config.ranks_per_node = link.ranks_per_node;
+      config.settings.set_default(kNodeSetting, std::to_string(link.ranks_per_node));
+    }
   }
   check(config.settings.integer(kNodeSetting) > 0,
         "[options] {} is 0; expected the ranks on each machine of the predictions", kNodeSetting);

@@ -41,8 +41,8 @@ void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs&
       costs.step[name].update = config.update + (keeps_residual(entry.value) ? config.select : 0);
   if (costs.link.alpha == 0 && costs.link.beta == 0 && !config.link.empty()) {
     const Topology topology = parse_link(config.link);
-    costs.link.alpha = topology.cost(1).alpha;
-    costs.link.beta = topology.cost(1).beta;
+    costs.link.alpha = topology.usual.cost().alpha;
+    costs.link.beta = topology.usual.cost().beta;
   }
   if (const std::optional<Topology> topology = topology_of(config))
     costs.networks = network_costs(*topology, config.ranks);

@@ -32,11 +32,11 @@ double least_in_the_slowest(const std::vector<double>& seconds, const NodePlan& 
 CostMeter::CostMeter(Context& ctx, Communicator& comm, Model& model, const AdviseConfig& config)
     : ctx_(ctx), comm_(comm), model_(model), config_(config) {
   if (!config.link.empty() && comm.size() > 1) {
-    const auto with = [&](int64_t ranks_per_node) {
-      return parse_link(config.link, static_cast<int>(ranks_per_node));
-    };
-    link_.emplace(ctx, comm, with(config.ranks_per_node));
-    nodes_.emplace(ctx, comm, with(config.settings.integer(kNodeSetting)));
+    const Topology topology = parse_link(config.link, static_cast<int>(config.ranks_per_node));
+    link_.emplace(ctx, comm, topology);
+    // messages inside a node take no time, whatever its ports
+    const auto ranks_of_node = static_cast<int>(config.settings.integer(kNodeSetting));
+    nodes_.emplace(ctx, comm, Topology{.usual = topology.usual, .ranks_per_node = ranks_of_node});
   }
   model.plan(
       ctx, {.batch = config.batch_size,

@@ -94,7 +94,7 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
       }
       out << fmt::format(
           "{},{},{},{},{:d},{:.6g},{},{:.6g},{},{},{},{}{}\n", c.sparsifier, c.collective_text(),
-          c.local_steps, count, at_link, 32e-9 / costs.link.beta,
+          c.local_steps, count, at_link, 1e-9 * costs.bandwidth(count),
           cells(comparison.seconds(c, count)), comparison.exchange_seconds(c, count).mid,
           fmt::format("{:.6g}", comparison.efficiency(c, count).mid),
           cells(comparison.speedup(c, count)), break_even,
@@ -169,7 +169,7 @@ void print_brakes(Console& console, const Topology& topology, const Comparison& 
   console.paragraph(
       "links or ranks are not alike: the seconds are those of ports and ranks as slow as the "
       "slowest, "
-      "an upper bound where an exchange seldom uses that port");
+      "an upper bound where an exchange seldom uses that port; outages are not counted");
   for (const int64_t p : ranks)
     for (const std::string& sentence : brakes(topology, comparison, static_cast<int>(p)))
       print_clauses(console, sentence);

@@ -190,7 +190,8 @@ void run_on(Communicator& comm, const CommBenchOptions& options) {
   CommBench(setup.comm(), options, link).run();
 }
 
-void run_comm(Communicator& world, const CommBenchOptions& options) {
+void run_comm(Communicator& world, CommBenchOptions options) {
+  options.comm.read_link(options.settings);
   check_ranks(world, options.workers);
   check_transport(options.comm, options.device);
   check(!options.simulate || !options.comm.link.empty(),
@@ -226,7 +227,7 @@ Subcommand bench_comm(Communicator& world) {
       "collective", options->collective, "which collectives to measure",
       {.choices = {"all", "broadcast", "reduce", "allreduce", "allgather", "sparse", "low_rank"}});
   t.add("implementation", options->implementation,
-        "all, or the name of a dense collective, bruck (allgather), a sparse exchange, or powersgd",
+        "all, or the name of a dense collective, bruck (allgather), or an exchange",
         {.old_name = "algorithm"});
   t.add("density", options->density, "density of the sparse exchanges", {.least = 1e-9, .most = 1});
   t.add("root", options->root, "root of broadcast and reduce", {.most = kMost});

@@ -45,7 +45,8 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
 /// Every sparse exchange that needs neither shared indices nor nodes. Each rank has max(1, density
 /// n) entries, spread evenly over the vector.
 std::vector<CommCase> sparse_cases(const Settings& settings, double density);
-/// Every exchange that compresses, for a vector that is one nearly square matrix.
+/// Every exchange that compresses, a low-rank or a quantized one, for a vector that is one
+/// nearly square matrix.
 std::vector<CommCase> low_rank_cases(const Settings& settings);
 
 }  // namespace tw

@@ -18,6 +18,18 @@ void CommOptions::add_to(OptionTable& t) {
         "seconds that a rank waits for another before the run ends; 0: no limit");
 }
 
+void CommOptions::read_link(Settings& settings) {
+  if (link.empty()) return;
+  const int own = parse_link(link, static_cast<int>(ranks_per_node)).ranks_per_node;
+  if (own == ranks_per_node) return;
+  ranks_per_node = own;
+  settings.set_default(kNodeSetting, std::to_string(own));
+}
+
+bool CommOptions::has_slow_ranks() const {
+  return !link.empty() && parse_link(link, static_cast<int>(ranks_per_node)).has_slow_ranks();
+}
+
 void check_transport(const CommOptions& options, std::optional<Device> device) {
   if (options.transport != TransportChoice::nccl) return;
   const std::string lacking = what_nccl_lacks();

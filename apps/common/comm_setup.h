@@ -23,6 +23,11 @@ struct CommOptions {
   /// Declares an option for each member. The table also declares the settings of
   /// default_settings().
   void add_to(OptionTable& table);
+  /// Checks the link, and takes the ranks of a node from a topology's file, for kNodeSetting, too,
+  /// unless that was set. UserError as parse_link.
+  void read_link(Settings& settings);
+  /// Whether some ranks of the link compute longer than usual.
+  bool has_slow_ranks() const;
 };
 
 /// UserError when this build or machine lacks the transport, or the transport does not support

@@ -76,7 +76,9 @@ void check_combinations(const TrainConfig& c) {
   check(c.precision != Precision::tf32 || resolve_device(c.device) == Device::cuda,
         "[options] precision is tf32, which only a GPU has; expected auto, f32 or bf16");
   check_transport(c.comm, c.device);
-  if (!c.comm.link.empty()) parse_link(c.comm.link);
+  check(!c.overlap || !c.comm.has_slow_ranks(),
+        "[options] link has slow ranks, which wait between backward and the exchange; it excludes "
+        "overlap");
   check(!c.plan_json || (c.dry_run && c.cell.empty() && c.seeds.empty()),
         "[options] json prints the plan of one run; it needs dry-run and excludes seeds and a "
         "sweep");

@@ -236,6 +236,7 @@ int run(Communicator& world, int argc, char** argv) {
   for (const TrainConfig& config : configs) check_ranks(world, config.workers);
   world.set_timeout(first.comm.comm_timeout);
   check_same_setup(world, setup_of(configs));
+  for (TrainConfig& config : configs) config.comm.read_link(config.settings);
   follow_machines(world, configs);
   const bool stopped = first.cell.empty() ? run_config(world, first) : run_sweep(world, configs);
   return stopped ? kStoppedBySignal : 0;

@@ -75,6 +75,11 @@ Planner::Memory Run::plan_model() { return model_.plan(ctx_, plan_config(config_
 
 void Run::freeze() {
   if (config_.freeze.empty()) return;
+  const std::string exchange = resolve_sparsifier(sgd_config_, config_.settings).exchange;
+  check(!exchanges().find(exchange).value.moves_zeros(config_.settings),
+        "[options] freeze is {}, but exchange {} with these settings moves parameters without a "
+        "gradient",
+        config_.freeze, exchange);
   ParameterArena& arena = model_.arena();
   std::vector<std::string> names;
   for (const Parameter& p : arena.parameters())

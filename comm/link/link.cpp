@@ -36,18 +36,24 @@ LinkCommunicator::LinkCommunicator(Context& ctx, Communicator& inner, const Topo
       rack_(topology_.rack_of(node_)),
       transport_(fmt::format("{} over an emulated link", inner.transport())),
       clock_(make_link_clock(time)),
-      begun_(clock_->now()),
       received_(static_cast<size_t>(inner.size())) {
   set_timeout(inner.timeout());
   const OperationScope operation(inner, "link");
   if (time == LinkTime::real) check_one_machine(ctx, inner);
+  const int last = topology.node_of(inner.size() - 1);
   const auto shared = [&](int first_node, int last_node) {
     return std::make_unique<NodePorts>(
         ctx, inner, first_node * topology.ranks_per_node,
-        std::min((last_node + 1) * topology.ranks_per_node, inner.size()));
+        std::min((std::min(last_node, last) + 1) * topology.ranks_per_node, inner.size()));
   };
   ports_ = shared(node_, node_);
   if (rack_) uplink_ = shared(rack_->first, rack_->last);
+  // an outage is as a message that takes so long
+  if (inner.rank() % topology.ranks_per_node == 0)
+    for (const Topology::Outage& outage : topology.outages)
+      for (const auto direction : {NodePorts::out, NodePorts::in})
+        if (outage.node == node_)
+          ports_->book(direction, clock_->now() + outage.begin, outage.end - outage.begin);
 }
 
 LinkCommunicator::~LinkCommunicator() = default;
@@ -66,7 +72,7 @@ size_t LinkCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int f
   Flight sent{now, now}, incoming{now, now};
   double done = now;
   if (to >= 0 && !inside(to)) {
-    pass(*ports_, NodePorts::out, own_.out, out.size(), enters(node_, now), sent);
+    pass(*ports_, NodePorts::out, own_.out, out.size(), now, sent);
     done = sent.end;
     if (leaves(rack_, topology_.node_of(to)))
       pass(*uplink_, NodePorts::out, rack_->out, out.size(), sent.start, sent);
@@ -81,7 +87,7 @@ size_t LinkCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int f
       incoming.end = std::max(incoming.end, incoming.start + way->second.seconds(received));
     if (leaves(rack_, sender))
       pass(*uplink_, NodePorts::in, rack_->in, received, incoming.start, incoming);
-    pass(*ports_, NodePorts::in, own_.in, received, enters(node_, incoming.start), incoming);
+    pass(*ports_, NodePorts::in, own_.in, received, incoming.start, incoming);
     incoming.end += topology_.delay(from, rank(), received_[static_cast<size_t>(from)]++);
   }
   clock_->wait_until(std::max(done, incoming.end));

@@ -8,7 +8,7 @@
 // With the file of a topology, ports have rates of their own, and a message between racks also
 // occupies both uplinks. It enters a port as soon as it begins to leave the one before
 // (cut-through), and it has arrived when it has left all of them, no earlier than the way of its
-// pair of nodes allows, and late by its delay. In an outage no message enters a port of the node.
+// pair of nodes allows, and late by its delay. In an outage a port of the node is occupied.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ namespace tw {
 /// A communicator with emulated links between its nodes. bytes_sent() counts the payload only.
 ///
 /// Times on the simulated clock are exact and repeatable, except that the order in which ranks of
-/// one node book its port depends on thread scheduling.
+/// one node book its port, or those of a rack its uplink, depends on thread scheduling.
 class LinkCommunicator : public CommunicatorDecorator {
  public:
   /// Collective. `inner` outlives this; other users of it may not run at the same time. UserError
@@ -58,9 +58,6 @@ class LinkCommunicator : public CommunicatorDecorator {
   /// Books a port for the message; `ready`: no earlier.
   static void pass(class NodePorts& ports, int direction, const PortSpec& port, size_t bytes,
                    double ready, Flight& flight);
-  double enters(int node, double time) const {
-    return begun_ + topology_.after_outages(node, time - begun_);
-  }
   bool inside(int peer) const { return topology_.node_of(peer) == node_; }
   /// Whether a message between these nodes passes the uplink of the rack of `node`.
   static bool leaves(const Topology::Ports* rack, int other) {
@@ -73,7 +70,6 @@ class LinkCommunicator : public CommunicatorDecorator {
   const Topology::Ports* rack_;
   std::string transport_;
   std::unique_ptr<LinkClock> clock_;
-  double begun_;
   std::unique_ptr<NodePorts> ports_, uplink_;
   std::vector<uint64_t> received_;  // messages, by sender
 };

@@ -41,6 +41,8 @@ double exponential(uint64_t seed, Purpose purpose, uint64_t id, uint64_t number)
   return -std::log1p(-static_cast<double>(uniform(words[0])));
 }
 
+constexpr int kMostNumber = (1 << 20) - 1;  // of nodes and ranks
+
 /// An object of a topology's file, read key by key.
 class Part {
  public:
@@ -70,10 +72,12 @@ class Part {
     return value;
   }
   double number(const char* key, double least) const { return number_of(at(key), key, least); }
-  int index(const char* key) const {
+  int index(const char* key, int least = 0, int most = kMostNumber) const {
     const Json& value = at(key);
-    check(value.is_number_unsigned() && value.get<uint64_t>() < (1u << 20),
-          "[link] {}: {} is {}; expected a number from 0", where_, key, value.dump());
+    check(
+        value.is_number_integer() && value.get<int64_t>() >= least && value.get<int64_t>() <= most,
+        "[link] {}: {} is {}; expected a whole number of {} to {}", where_, key, value.dump(),
+        least, most);
     return value.get<int>();
   }
   double number_of(const Json& value, const std::string& key, double least) const {
@@ -86,8 +90,9 @@ class Part {
   int number_of_key(const std::string& key) const {
     int number = -1;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
-    check(error == std::errc{} && end == key.data() + key.size() && number >= 0,
-          "[link] {} has \"{}\"; expected a number from 0", where_, key);
+    check(error == std::errc{} && end == key.data() + key.size() && number >= 0 &&
+              number <= kMostNumber && std::to_string(number) == key,
+          "[link] {} has \"{}\"; expected a whole number of 0 to {}", where_, key, kMostNumber);
     return number;
   }
   /// The ports of `out` and `in`, or of `link` for both; the others are `usual`.
@@ -121,8 +126,7 @@ Topology read_topology(const std::string& file) {
                    {"link", "ranks_per_node", "nodes", "racks", "pairs", "jitter", "outages",
                     "slow", "slow_by_step", "seed"});
   Topology topology{.usual = whole.port("link")};
-  if (whole.has("ranks_per_node"))
-    topology.ranks_per_node = static_cast<int>(whole.number("ranks_per_node", 1));
+  if (whole.has("ranks_per_node")) topology.ranks_per_node = whole.index("ranks_per_node", 1, 4096);
   if (whole.has("jitter")) topology.jitter = whole.seconds("jitter");
   if (whole.has("slow_by_step")) topology.slow_by_step = whole.number("slow_by_step", 0);
   if (whole.has("seed")) topology.seed = static_cast<uint64_t>(whole.index("seed"));
@@ -152,7 +156,11 @@ Topology read_topology(const std::string& file) {
   });
   each("pairs", [&](const Json& item) {
     const Part pair(item, file, "pair", {"from", "to", "link"});
-    topology.pairs[{pair.index("from"), pair.index("to")}] = pair.port("link");
+    const int from = pair.index("from"), to = pair.index("to");
+    check(from != to && !topology.pairs.contains({from, to}),
+          "[link] {}: the pair from node {} to {} {}", file, from, to,
+          from == to ? "is one node" : "is there twice");
+    topology.pairs[{from, to}] = pair.port("link");
   });
   each("outages", [&](const Json& item) {
     const Part outage(item, file, "outage", {"node", "at", "for"});
@@ -187,9 +195,9 @@ PortSpec parse_port(std::string_view text) {
 Topology parse_link(const std::string& text, int ranks_per_node) {
   const bool file = text.ends_with(".json");
   Topology topology = file ? read_topology(text) : Topology{.usual = parse_port(text)};
-  check(!file || ranks_per_node <= 1,
-        "[link] ranks-per-node is {}, but {} says itself how many ranks a node has", ranks_per_node,
-        text);
+  check(!file || ranks_per_node <= 1 || ranks_per_node == topology.ranks_per_node,
+        "[link] ranks-per-node is {}, but {} has {} ranks a node", ranks_per_node, text,
+        topology.ranks_per_node);
   if (!file) topology.ranks_per_node = ranks_per_node;
   check(topology.ranks_per_node >= 1, "[link] ranks-per-node is {}; expected at least 1",
         topology.ranks_per_node);
@@ -205,12 +213,6 @@ const Topology::Ports* Topology::rack_of(int node) const {
   const auto rack = std::ranges::find_if(
       racks, [&](const Ports& one) { return one.first <= node && node <= one.last; });
   return rack == racks.end() ? nullptr : &*rack;
-}
-
-double Topology::after_outages(int node, double time) const {
-  for (const Outage& outage : outages)
-    if (outage.node == node && outage.begin <= time && time < outage.end) time = outage.end;
-  return time;
 }
 
 double Topology::delay(int from, int to, uint64_t number) const {
@@ -244,8 +246,12 @@ LinkCost Topology::cost(int ranks) const {
   }
   for (const Ports& rack : racks)
     if (rack.first <= last && (rack.first > 0 || rack.last < last)) {
-      include(rack.out);
-      include(rack.in);
+      // all nodes of the rack at once
+      const double nodes_in_run = std::min(rack.last, last) - rack.first + 1;
+      for (PortSpec uplink : {rack.out, rack.in}) {
+        uplink.bits_per_second /= nodes_in_run;
+        include(uplink);
+      }
     }
   for (const auto& [pair, way] : pairs)
     if (std::max(pair.first, pair.second) <= last) include(way);

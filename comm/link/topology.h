@@ -61,8 +61,6 @@ struct Topology {
   Ports ports(int node) const;
   /// The rack of a node in `racks`, or null.
   const Ports* rack_of(int node) const;
-  /// The earliest time at or after `time` at which no outage of the node lasts.
-  double after_outages(int node, double time) const;
   /// Seconds that message `number` of `from` to `to` arrives late.
   double delay(int from, int to, uint64_t number) const;
   /// How many times as long as usual rank's computing takes in a step; at least 1.
@@ -71,8 +69,9 @@ struct Topology {
   /// Whether all ports are alike and nothing is late, as of a link RATE,LATENCY.
   bool uniform() const;
 
-  /// The slowest port and way of the nodes of the first `ranks` ranks: formulas for equal ports
-  /// then give an upper bound.
+  /// The slowest port, way, and share of an uplink of the nodes of the first `ranks` ranks, with
+  /// the mean delay in alpha and without outages: formulas for equal ports then give an upper bound
+  /// of what ports take.
   LinkCost cost(int ranks) const;
   /// The mean over steps of the slowness of the slowest of `ranks` ranks.
   double slowest(int ranks) const;
@@ -82,8 +81,9 @@ struct Topology {
 /// latencies in us, ms or s. UserError on anything else.
 PortSpec parse_port(std::string_view text);
 
-/// A link RATE,LATENCY, or the file of this name if it ends with .json, which excludes more than
-/// one rank a node here. UserError on malformed text, unknown keys, and values out of range.
+/// A link RATE,LATENCY, or the file of this name if it ends with .json, which has a number of
+/// ranks a node of its own: another one here than that or 1 is a UserError, too. UserError on
+/// malformed text, unknown keys, and values out of range.
 Topology parse_link(const std::string& text, int ranks_per_node = 1);
 
 }  // namespace tw

@@ -35,6 +35,14 @@ if ! { [ "$nodes" -ge 1 ] && [ "$nodes" -le 200 ]; } 2>/dev/null; then
   exit 2
 fi
 
+if [ -n "$slow_node$slow_rate" ]; then
+  if [ "$slow_rate" = "$slow_node" ] ||
+    ! { [ "$slow_node" -ge 0 ] && [ "$slow_node" -lt "$nodes" ]; } 2>/dev/null; then
+    echo "netns_bench: -s is $slow_node=$slow_rate; expected NODE=RATE, NODE below $nodes" >&2
+    exit 2
+  fi
+fi
+
 missing() { echo "netns_bench: skipped: $1" >&2; exit 77; }
 [ "$(id -u)" = 0 ] || missing "network namespaces need root"
 for tool in ip tc mpirun; do

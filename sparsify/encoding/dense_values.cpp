@@ -34,14 +34,14 @@ inline float largest_magnitude(const float* values, size_t n) {
 
 inline float mean_magnitude(const float* values, size_t n) {
   constexpr size_t kLanes = 16;  // the same sums with every instruction set
-  float lanes[kLanes] = {};
+  double lanes[kLanes] = {};
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
     for (size_t j = 0; j < kLanes; ++j) lanes[j] += std::fabs(values[i + j]);
   for (size_t j = 0; i < n; ++i, ++j) lanes[j] += std::fabs(values[i]);
-  float sum = 0;
-  for (const float lane : lanes) sum += lane;
-  return sum / static_cast<float>(n);
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return static_cast<float>(sum / static_cast<double>(n));
 }
 
 template <int bits>
@@ -77,10 +77,15 @@ TW_INLINE void dense_write(float* values, size_t n, float scale, const float* fr
       continue;
     }
     const float multiple = values[i] * inverse;
-    // the conversion to int truncates; a multiple above -L - 1 and a fraction are a positive sum
-    int32_t code = drawn ? static_cast<int32_t>(multiple + fractions[i] + (kMost + 1)) - (kMost + 1)
-                         : static_cast<int32_t>(multiple + std::copysign(0.5f, multiple));
-    if (drawn) code = code < kMost ? code : kMost;
+    int32_t code = 0;
+    if constexpr (drawn) {
+      const float drawn_multiple = multiple + fractions[i];
+      code = static_cast<int32_t>(drawn_multiple);  // truncates
+      code -= static_cast<int32_t>(drawn_multiple < static_cast<float>(code));
+      code = code < kMost ? code : kMost;
+    } else {
+      code = static_cast<int32_t>(multiple + std::copysign(0.5f, multiple));
+    }
     codes[i] = static_cast<uint8_t>(static_cast<uint32_t>(code) & ((1u << bits) - 1));
     values[i] -= static_cast<float>(code) * scale;
   }

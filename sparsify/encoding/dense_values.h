@@ -25,7 +25,7 @@ namespace tw {
 /// Random numbers of the values of one message.
 struct RoundingDraws {
   Philox philox;
-  uint64_t message = 0;  ///< below 2^32
+  uint64_t message = 0;
 };
 
 class DenseValues {

@@ -209,7 +209,7 @@ class OkTopk : public GatheringExchange {
 const bool oktopk_exchange = exchanges().add(
     {"oktopk",
      "sends entries to the owner of their region, which sends the largest sums to all",
-     {.make = make_exchange<OkTopk>},
+     {.make = make_exchange<OkTopk>, .one_threshold = true},
      {{.key = "exact_every",
        .value = "32",
        .help = "steps between exact thresholds and regions",

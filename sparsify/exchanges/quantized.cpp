@@ -11,7 +11,7 @@
 //
 // Bytes over all ranks: 2 (P-1) (b d / 8 + 4 d / block) + 24 P (P-1), with rounding up in each
 // part. Messages a rank: P-1 and ceil(log2 P). Seconds: (P - 1 + ceil(log2 P)) alpha + 2 (P-1)/P d
-// beta b / 32 + (P-1)/P d gamma.
+// (b / 32 + 1 / block) beta + (P-1)/P d gamma.
 
 #include <cstring>
 #include <optional>
@@ -139,7 +139,13 @@ class Quantized : public Exchange {
 const bool quantized_exchange = exchanges().add(
     {"quantized",
      "sums whole gradients at owners of parts, with values of 8 or 4 bits or signs",
-     {.make = make_exchange<Quantized>, .dense = true, .compresses = true},
+     {.make = make_exchange<Quantized>,
+      .dense = true,
+      .compresses = true,
+      .moves_zeros =
+          [](const Settings& settings) {
+            return value_format(settings.text("quantized.values")) == ValueFormat::sign;
+          }},
      {{"values", "int8", "type of the values in messages; sums are f32", {"int8", "int4", "sign"}},
       {"block", "256", "values that share a scale", {"64", "256", "1024"}}}});
 const bool quantized_sparsifier =

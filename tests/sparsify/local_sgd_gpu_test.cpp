@@ -101,8 +101,8 @@ TEST(LocalSgdOnGpu, ReportsANaNAtTheExchange) {
     rig.step(1, comm.rank() == 1 ? INFINITY : 0.0f);
     rig.step(2);
     EXPECT_EQ(test::error_text<CollectiveFault>([&] { rig.step(3); }),
-              "[train] rank 1: gradient of a.weight is inf at element 0 (steps 0 to 3); a smaller "
-              "--lr may help");
+              "[train] rank 1: gradient of a.weight is inf at element 0 (steps 0 to 3); a lower "
+              "learning rate may help");
   });
 }
 

@@ -52,6 +52,8 @@ TEST(TensorDensity, LosesNothingWithAnySelectorAndExchange) {
   run_ranks(3, [](Context& ctx, Communicator& comm) {
     for (const Variant& variant : variants()) {
       if (!variant.conserves || selector_of(variant).empty()) continue;
+      const std::string& exchange = sparsifiers().find(variant.sparsifier).value.exchange;
+      if (exchanges().find(exchange).value.one_threshold) continue;
       // the others have one dimension
       const bool whole = sparsifiers().find(variant.sparsifier).value.small_tensors_dense;
       SgdConfig config =
@@ -108,6 +110,8 @@ TEST(TensorDensity, RefusesWhatNamesNoTensorOrDensity) {
         error(by_tensor(wrong)),
         fmt::format("[train] density-of has {}; expected a density above 0 and at most 1", wrong));
   EXPECT_NE(error({.sparsifier = kTopk, .density_of = "fc=1"}).find("add --scope layer"),
+            std::string::npos);
+  EXPECT_NE(error(by_tensor("fc=1", "oktopk")).find("one threshold for all tensors"),
             std::string::npos);
   EXPECT_NE(error(by_tensor("fc=1", "dense")).find("selects nothing"), std::string::npos);
 }

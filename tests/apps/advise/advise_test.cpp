@@ -149,13 +149,25 @@ TEST(Advise, SaysWhatHoldsTheRanksOfATopologyBack) {
   for (const char* text :
        {"the port of node 3 holds 4 ranks back: an iteration takes 392 ms dense and 154 ms by",
         "with the usual one in its place 176 ms dense and 152 ms by",
-        "without node 3, on 3 ranks, 173 ms dense", "rank 2 holds 4 ranks back",
+        "without its node, on 3 ranks, 173 ms dense", "rank 2 holds 4 ranks back",
         "with the usual one in its place 342 ms dense and 104 ms"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
   EXPECT_FALSE(ended.says("holds 2 ranks back")) << ended.output;
+  // of two that are alike, both
+  std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "slow": {"2": 1.5, "1": 1.5},
+      "nodes": {"3": {"link": "100Mbit,0.4ms"}, "2": {"out": "100Mbit,0.4ms"}},
+      "racks": [{"first": 0, "last": 1, "link": "100Mbit,0.4ms"},
+                {"first": 2, "last": 3, "link": "100Mbit,0.4ms"}]})";
+  const Ended pairs = advise(
+      "--simulate --compute 0.1 --select 0.001 --parameters 1000000 --ranks 4 --link " + file);
+  for (const char* text :
+       {"the uplink of nodes 0 to 1, 2 to 3 holds 4 ranks back", "rank 1, 2 holds 4 ranks back"})
+    EXPECT_TRUE(pairs.says(text)) << text << " is missing in\n" << pairs.output;
+  const Ended measured = advise("--model mlp --workers 2 --rounds 1 --ranks 2 --link " + file);
+  EXPECT_EQ(measured.code, 0) << measured.output;
   const Ended both = advise(std::string(kSimulated) + "--ranks 4 --link " + file);
   EXPECT_EQ(both.code, 2);
-  EXPECT_TRUE(both.says("alpha and beta are for links that are alike")) << both.output;
+  EXPECT_TRUE(both.says("alpha and beta are for links and ranks that are alike")) << both.output;
 }
 
 TEST(Advise, SaysThatRanksShareCores) {

@@ -40,5 +40,29 @@ TEST(SlowRank, ComputesForAsLongAsItsFactorSays) {
     EXPECT_GT(seconds[1][i], 39 * seconds[0][i]) << "step " << i;
 }
 
+TEST(SlowRank, ExcludesOverlap) {
+  const TempFolder folder;
+  const std::string file = (folder / "cluster.json").string();
+  std::ofstream(file) << R"({"link": "100Gbit,0us", "slow": {"0": 40}})";
+  const Ended ended =
+      run_command(fmt::format("{} --dry-run --scope layer --overlap --link {}", TW_TRAIN, file));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_TRUE(ended.says("link has slow ranks")) << ended.output;
+}
+
+TEST(Cluster, TheRanksOfANodeAreThoseOfHierarchicalToo) {
+  const TempFolder folder;
+  const std::string file = (folder / "cluster.json").string();
+  std::ofstream(file) << R"({"link": "100Gbit,0us", "ranks_per_node": 2})";
+  const auto bytes = [&](const std::string& name, const std::string& link) {
+    run_well(fmt::format(
+        "{} --model lenet --dataset shapes --workers 4 --batch-size 8 --max-steps 2 --epochs 1 "
+        "--eval-every 100 --sparsifier hierarchical --link {} --output-dir {} --name {}",
+        TW_TRAIN, link, folder.path().string(), name));
+    return columns(folder / name / "steps.csv", {"bytes_sent"})[0];
+  };
+  EXPECT_EQ(bytes("file", file), bytes("option", "100Gbit,0us --ranks-per-node 2"));
+}
+
 }  // namespace
 }  // namespace tw::test

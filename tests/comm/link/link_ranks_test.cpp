@@ -263,13 +263,13 @@ TEST(UnequalLinks, MessagesBetweenRacksQueueAtTheUplinks) {
   });
 }
 
-TEST(UnequalLinks, NoMessageEntersInAnOutage) {
+TEST(UnequalLinks, NoMessagePassesAPortInAnOutage) {
   Topology topology{.usual = kLink};
-  topology.outages = {{.node = 1, .begin = 1e-3, .end = 0.5}};
+  topology.outages = {{.node = 1, .begin = 3e-3, .end = 0.5}};
   run_ranks(2, [&](Context& ctx, Communicator& comm) {
     LinkCommunicator linked(ctx, comm, topology, LinkTime::simulated);
     std::vector<std::byte> data(1000);
-    for (const double arrival : {2e-3, 0.502}) {  // the first has begun before
+    for (const double arrival : {2e-3, 0.502}) {  // the first ends before
       comm.rank() == 0 ? linked.send(ctx, 1, data)
                        : static_cast<void>(linked.receive(ctx, 0, data));
       if (comm.rank() == 1) {

@@ -55,12 +55,13 @@ TEST(Topology, ReadsAFile) {
   EXPECT_EQ(of.rack_of(2), nullptr);
   EXPECT_DOUBLE_EQ(of.pairs.at({0, 3}).latency, 0.05);
   EXPECT_DOUBLE_EQ(of.jitter, 1e-4);
-  EXPECT_DOUBLE_EQ(of.after_outages(3, 11), 12);
-  EXPECT_DOUBLE_EQ(of.after_outages(3, 12), 12);
-  EXPECT_DOUBLE_EQ(of.after_outages(2, 11), 11);
+  ASSERT_EQ(of.outages.size(), 1u);
+  EXPECT_DOUBLE_EQ(of.outages[0].end, 12);
   EXPECT_FALSE(of.uniform());
   // the ports of the nodes of the first ranks alone
   EXPECT_DOUBLE_EQ(of.cost(4).alpha, 4e-4 + 1e-4);
+  EXPECT_NEAR(of.cost(4).beta, 32e-9, 1e-18);  // all ranks are in the rack
+  // two nodes share an uplink of 10 Gbit/s
   EXPECT_NEAR(of.cost(6).beta, 32e-9, 1e-18);
   EXPECT_NEAR(of.cost(8).beta, 32 / 56e3, 1e-12);
 }
@@ -95,7 +96,18 @@ TEST(Topology, AFileWithAMistakeIsAUserError) {
   EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "slow": {"1": 0.5}})"),
             "[link] FILE: slow of rank 1 is 0.5; expected a number of at least 1");
   EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "nodes": {"a": {}}})"),
-            "[link] FILE has \"a\"; expected a number from 0");
+            "[link] FILE has \"a\"; expected a whole number of 0 to 1048575");
+  for (const char* wrong : {"0", "2.7", "4097", "-1", "\"2\""})
+    EXPECT_EQ(text(fmt::format(R"({{"link": "1Gbit,1ms", "ranks_per_node": {}}})", wrong)),
+              fmt::format("[link] FILE: ranks_per_node is {}; expected a whole number of 1 to 4096",
+                          wrong));
+  EXPECT_NE(text(R"({"link": "1Gbit,1ms", "nodes": {"03": {}}})").find("has \"03\""),
+            std::string::npos);
+  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "pairs": [{"from": 2, "to": 2, "link": "1Gbit,1ms"}]})"),
+            "[link] FILE: the pair from node 2 to 2 is one node");
+  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "pairs": [{"from": 2, "to": 1, "link": "1Gbit,1ms"},
+                                                    {"from": 2, "to": 1, "link": "1Gbit,2ms"}]})"),
+            "[link] FILE: the pair from node 2 to 1 is there twice");
   EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "nodes": []})"), "[link] FILE: nodes is not an object");
   EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "outages": [{"node": 1, "at": "1s"}]})"),
             "[link] FILE: outage lacks the key for");
@@ -107,7 +119,7 @@ TEST(Topology, AFileWithAMistakeIsAUserError) {
   EXPECT_NE(error_text<UserError>([] { parse_link("/no/such.json"); }).find("/no/such.json"),
             std::string::npos);
   const std::string path = topology_file(folder, R"({"link": "1Gbit,1ms"})");
-  EXPECT_NE(error_text<UserError>([&] { parse_link(path, 2); }).find("ranks-per-node is 2, but"),
+  EXPECT_NE(error_text<UserError>([&] { parse_link(path, 2); }).find("ranks-per-node is 2, but "),
             std::string::npos);
 }
 

@@ -176,6 +176,24 @@ TEST(DenseValues, KeepZerosAndValuesTooSmallForAScale) {
   }
 }
 
+// the sum of the magnitudes is beyond the range of f32
+TEST(DenseValues, SignsOfLargeValuesHaveAFiniteScale) {
+  EXPECT_TRUE(std::isfinite(dense_rounded(Format::sign, Floats(64, 3e38f))[0]));
+}
+
+// multiple + fraction must not be rounded up to the next whole number
+TEST(DenseValues, DrawsKeepZeros) {
+  Floats values(size_t{1} << 20, 0.0f);
+  for (size_t i = 0; i < values.size(); i += 64) values[i] = 1;
+  for (uint64_t message = 0; message < 20; ++message) {
+    const RoundingDraws draws{Philox(1, Purpose::rounding), message};
+    const Floats rounded = read_back(Format::int8, written(Format::int8, values, 64, draws));
+    size_t moved = 0;
+    for (size_t i = 0; i < values.size(); ++i) moved += i % 64 != 0 && rounded[i] != 0;
+    ASSERT_EQ(moved, 0u);
+  }
+}
+
 TEST(DenseValues, TheReaderRefusesAScaleThatIsNotFinite) {
   Context ctx;
   for (const Format format : kDenseFormats)

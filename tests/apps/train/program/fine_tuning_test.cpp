@@ -226,7 +226,8 @@ TEST(FineTuning, FrozenTensorsKeepTheirBits) {
   int number = 0;
   for (const char* options :
        {"", "--workers 2 --sparsifier topk --density 0.5", "--workers 2 --scope layer --overlap",
-        "--workers 2 --local-steps 2 --accumulate 2"}) {
+        "--workers 2 --local-steps 2 --accumulate 2",
+        "--workers 2 --sparsifier quantized --no-error-feedback"}) {
     const std::string name = fmt::format("run{}", ++number);
     const Ended ended = run_well(resnet20(
         folder, fmt::format("{} --classes 20 --eval-every never --batch-size 4 --max-steps 3 "
@@ -239,6 +240,14 @@ TEST(FineTuning, FrozenTensorsKeepTheirBits) {
     for (const char* trained : {"bn1.weight", "layer2.0.conv1.weight", "linear.weight"})
       EXPECT_NE(tensor_in(after, trained), tensor_in(file, trained)) << trained << " " << options;
   }
+}
+
+TEST(FineTuning, AnExchangeThatMovesAllParametersExcludesFrozenOnes) {
+  const TempFolder folder;
+  const Ended ended = run_command(
+      resnet20(folder, "--freeze conv1 --sparsifier quantized --set quantized.values=sign"));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_TRUE(ended.says("freeze is conv1, but exchange quantized")) << ended.output;
 }
 
 TEST(FineTuning, APatternThatMatchesNothingIsAUserError) {
