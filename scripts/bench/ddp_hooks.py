@@ -48,10 +48,12 @@ def work(options, name, queue):
     hook = None
     if name == "torch powersgd":
         state = powerSGD_hook.PowerSGDState(
-            None, matrix_approximation_rank=options.rank, start_powerSGD_iter=2)
+            None, matrix_approximation_rank=options.rank,
+            start_powerSGD_iter=max(2, options.start))
         model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     elif name != "torch":
-        settings = {"powersgd.rank": options.rank} if name == "powersgd" else {}
+        settings = ({"powersgd.rank": options.rank, "powersgd.start": options.start}
+                    if name == "powersgd" else {})
         hook = TimedHook(name, density=options.density, link=options.link,
                          set=settings).register(model)
     optimizer = sgd(network)
@@ -79,6 +81,8 @@ def main():
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--density", type=float, default=0.01)
     parser.add_argument("--rank", type=int, default=2, help="of both PowerSGD hooks")
+    parser.add_argument("--start", type=int, default=2,
+                        help="steps that both PowerSGD hooks sum whole; PyTorch's needs two")
     parser.add_argument("--link", help="emulated by Thinwire's hooks, such as 100Mbit,1ms")
     parser.add_argument("--hooks", default="torch,torch powersgd,dense,powersgd,topk,gaussiank")
     options = parser.parse_args()
