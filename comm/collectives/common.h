@@ -29,11 +29,16 @@ inline void check_scratch(const char* collective, std::span<const float> data,
                collective, scratch.size(), data.size());
 }
 
-/// Chunks [first, last) of the `parts` into which data is cut as evenly as possible.
+/// Where chunk c begins of the `parts` into which n elements are cut as evenly as possible.
+constexpr size_t chunk_begin(size_t n, int parts, int c) {
+  return n * static_cast<size_t>(c) / static_cast<size_t>(parts);
+}
+
+/// Chunks [first, last) of data cut into `parts`.
 template <class T>
 std::span<T> chunks(std::span<T> data, int parts, int first, int last) {
-  const auto border = [&](int c) { return data.size() * static_cast<size_t>(c) / parts; };
-  return data.subspan(border(first), border(last) - border(first));
+  const size_t begin = chunk_begin(data.size(), parts, first);
+  return data.subspan(begin, chunk_begin(data.size(), parts, last) - begin);
 }
 
 /// Ranks counted from the root: the root is 0, the next rank is 1, and so on, modulo their number.

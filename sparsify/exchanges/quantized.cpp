@@ -59,7 +59,7 @@ class Quantized : public Exchange {
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
     uint64_t values = 0;
     for (int owner = 0; owner < ranks; ++owner)
-      values += values_.bytes(part_length(d, ranks, owner));
+      values += values_.bytes(chunk_begin(d, ranks, owner + 1) - chunk_begin(d, ranks, owner));
     // a control word in each message of step 1, a size in each block of step 2
     return 2 * static_cast<uint64_t>(ranks - 1) * values + gather_overhead(ranks);
   }
@@ -71,13 +71,6 @@ class Quantized : public Exchange {
   }
 
  private:
-  static size_t part_length(size_t d, int ranks, int owner) {
-    const auto border = [&](int part) {
-      return d * static_cast<size_t>(part) / static_cast<size_t>(ranks);
-    };
-    return border(owner + 1) - border(owner);
-  }
-
   /// Numbers that no other message of the run has.
   std::optional<RoundingDraws> draws(uint64_t step, int from, int to) const {
     if (plan_.error_feedback || format_ == ValueFormat::sign) return {};
@@ -100,15 +93,16 @@ class Quantized : public Exchange {
     for (int shift = 1; shift < ranks; ++shift) {
       const int to = (self + shift) % ranks, from = (self + ranks - shift) % ranks;
       const std::span<float> part = chunks(errors, ranks, to, to + 1);
-      message_.assign(sizeof word + values_.bytes(part.size()), std::byte{0});
+      message_.resize(sizeof word + values_.bytes(part.size()));
       std::memcpy(message_.data(), &word, sizeof word);
-      if (sound) values_.write(*host_, part, &message_[sizeof word], draws(step, self, to));
+      // what follows the report of a NaN is not read
+      if (sound) values_.write(*host_, part, message_.data() + sizeof word, draws(step, self, to));
       exchange_exactly("quantized", *host_, comm, to, message_, from, incoming_);
       ControlWord theirs;
       std::memcpy(&theirs, incoming_.data(), sizeof theirs);
       merge(control, from, theirs);
       if (control.nonfinite_rank >= 0) continue;
-      check<Fault>(values_.add(*host_, &incoming_[sizeof theirs], own),
+      check<Fault>(values_.add(*host_, incoming_.data() + sizeof theirs, own),
                    "[quantized] rank {} sent a scale that is not finite", from);
     }
   }
