@@ -5,7 +5,6 @@
 #include <string>
 
 #include "comm/host_id.h"
-#include "comm/link/node_ports.h"
 #include "comm/on_device.h"
 #include "engine/core/error.h"
 
@@ -58,10 +57,10 @@ LinkCommunicator::LinkCommunicator(Context& ctx, Communicator& inner, const Topo
 
 LinkCommunicator::~LinkCommunicator() = default;
 
-void LinkCommunicator::pass(NodePorts& ports, int direction, const PortSpec& port, size_t bytes,
-                            double ready, Flight& flight) {
+void LinkCommunicator::pass(NodePorts& ports, NodePorts::Direction direction, const PortSpec& port,
+                            size_t bytes, double ready, Flight& flight) {
   const double seconds = port.seconds(bytes);
-  flight.start = ports.book(static_cast<NodePorts::Direction>(direction), ready, seconds);
+  flight.start = ports.book(direction, ready, seconds);
   flight.end = std::max(flight.end, flight.start + seconds);
 }
 

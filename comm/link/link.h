@@ -17,6 +17,7 @@
 
 #include "comm/communicator_decorator.h"
 #include "comm/link/link_clock.h"
+#include "comm/link/node_ports.h"
 #include "comm/link/topology.h"
 
 namespace tw {
@@ -56,10 +57,10 @@ class LinkCommunicator : public CommunicatorDecorator {
     double start, end;
   };
   /// Books a port for the message; `ready`: no earlier.
-  static void pass(class NodePorts& ports, int direction, const PortSpec& port, size_t bytes,
-                   double ready, Flight& flight);
+  static void pass(NodePorts& ports, NodePorts::Direction direction, const PortSpec& port,
+                   size_t bytes, double ready, Flight& flight);
   bool inside(int peer) const { return topology_.node_of(peer) == node_; }
-  /// Whether a message between these nodes passes the uplink of the rack of `node`.
+  /// Whether a message between a node of the rack and node `other` passes the uplink.
   static bool leaves(const Topology::Ports* rack, int other) {
     return rack && (other < rack->first || other > rack->last);
   }

@@ -103,7 +103,6 @@ class Part {
     if (has("in")) ports.in = port("in");
     return ports;
   }
-  const std::string& where() const { return where_; }
 
  private:
   const Json& at(const char* key) const {
