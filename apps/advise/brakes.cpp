@@ -1,6 +1,7 @@
 #include "apps/advise/brakes.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -16,10 +17,9 @@ struct Iteration {
 };
 
 Iteration iteration(const Topology& topology, const Comparison& comparison, int ranks) {
+  const std::map<int, NetworkCost> networks = network_costs(topology, {ranks});
   Rounds rounds = comparison.rounds();
-  for (Costs& costs : rounds) costs.networks.clear();
-  rounds.front().networks = network_costs(topology, {ranks});
-  for (Costs& costs : rounds) costs.networks = rounds.front().networks;
+  for (Costs& costs : rounds) costs.networks = networks;
   Iteration least;
   for (const Prediction& one : comparison.all()) {
     std::vector<double> all;

@@ -1,6 +1,7 @@
 // What holds the ranks of a topology back: its slowest port and its slowest rank.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 

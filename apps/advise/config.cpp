@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/advise/prediction.h"
+#include "apps/common/comm_setup.h"
 #include "comm/link/link.h"
 #include "engine/core/error.h"
 #include "models/model.h"
@@ -84,10 +85,7 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
     check((link.uniform() && !link.has_slow_ranks()) || (config.alpha == 0 && config.beta == 0),
           "[options] alpha and beta are for links and ranks that are alike; those of {} are not",
           config.link);
-    if (link.ranks_per_node != config.ranks_per_node) {
-      config.ranks_per_node = link.ranks_per_node;
-      config.settings.set_default(kNodeSetting, std::to_string(link.ranks_per_node));
-    }
+    take_ranks_of_node(link, config.ranks_per_node, config.settings);
   }
   check(config.settings.integer(kNodeSetting) > 0,
         "[options] {} is 0; expected the ranks on each machine of the predictions", kNodeSetting);

@@ -44,8 +44,6 @@ void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs&
     costs.link.alpha = topology.usual.cost().alpha;
     costs.link.beta = topology.usual.cost().beta;
   }
-  if (const std::optional<Topology> topology = topology_of(config))
-    costs.networks = network_costs(*topology, config.ranks);
   if (config.alpha > 0) costs.link.alpha = config.alpha;
   if (config.beta > 0) costs.link.beta = config.beta;
   if (config.gamma > 0) costs.link.gamma = config.gamma;
@@ -151,7 +149,13 @@ void advise(Communicator& comm, const AdviseConfig& config) {
       !note.empty() && config.parameters == 0)
     console.paragraph("{}; --image-size changes the size", note);
   Rounds rounds = config.simulate ? Rounds(1) : measure(comm, config, *prepared.model, console);
-  for (Costs& costs : rounds) apply_given(config, arena, costs);
+  const std::optional<Topology> topology = topology_of(config);
+  std::map<int, NetworkCost> networks;
+  if (topology) networks = network_costs(*topology, config.ranks);
+  for (Costs& costs : rounds) {
+    apply_given(config, arena, costs);
+    costs.networks = networks;
+  }
 
   const size_t flat = static_cast<size_t>(config.parameters);
   const bool overlap = !rounds.front().compute.ready.empty();
@@ -188,8 +192,7 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
               config.density);
   print_comparison(console, comparison, config.ranks);
-  if (const std::optional<Topology> topology = topology_of(config))
-    print_brakes(console, *topology, comparison, config.ranks);
+  if (topology) print_brakes(console, *topology, comparison, config.ranks);
   if (config.csv.empty()) return;
   std::ostringstream table;
   write_comparison(table, comparison, config.ranks);

@@ -18,12 +18,15 @@ void CommOptions::add_to(OptionTable& t) {
         "seconds that a rank waits for another before the run ends; 0: no limit");
 }
 
+void take_ranks_of_node(const Topology& link, int64_t& ranks_per_node, Settings& settings) {
+  if (link.ranks_per_node == ranks_per_node) return;
+  ranks_per_node = link.ranks_per_node;
+  settings.set_default(kNodeSetting, std::to_string(link.ranks_per_node));
+}
+
 void CommOptions::read_link(Settings& settings) {
   if (link.empty()) return;
-  const int own = parse_link(link, static_cast<int>(ranks_per_node)).ranks_per_node;
-  if (own == ranks_per_node) return;
-  ranks_per_node = own;
-  settings.set_default(kNodeSetting, std::to_string(own));
+  take_ranks_of_node(parse_link(link, static_cast<int>(ranks_per_node)), ranks_per_node, settings);
 }
 
 bool CommOptions::has_slow_ranks() const {

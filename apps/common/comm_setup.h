@@ -23,12 +23,15 @@ struct CommOptions {
   /// Declares an option for each member. The table also declares the settings of
   /// default_settings().
   void add_to(OptionTable& table);
-  /// Checks the link, and takes the ranks of a node from a topology's file, for kNodeSetting, too,
-  /// unless that was set. UserError as parse_link.
+  /// Checks the link, and takes the ranks of a node from a topology's file. UserError as
+  /// parse_link.
   void read_link(Settings& settings);
   /// Whether some ranks of the link compute longer than usual.
   bool has_slow_ranks() const;
 };
+
+/// Takes the ranks of a node from a topology, for kNodeSetting, too, unless that was set.
+void take_ranks_of_node(const Topology& link, int64_t& ranks_per_node, Settings& settings);
 
 /// UserError when this build or machine lacks the transport, or the transport does not support
 /// `device` (without a choice: any).
