@@ -94,10 +94,9 @@ void run_encode(const EncodeOptions& options) {
   const SparseVector entries = drawn_entries(n);
   EncodeTable table(options);
   fmt::print(
-      "messages of {} values, one thread: sparse ones with plain indices, and dense ones;"
-      "\nGB/s of the 8 bytes of an entry, or 4 of a dense value, in memory; copy: "
-      "memcpy "
-      "of as many bytes;\nmedians of {} rounds\n\n{:<10} {:>12} {:>8} {:>8} {:>8} {:>8}\n",
+      "messages of {} values, one thread: sparse ones with plain indices, and dense ones;\n"
+      "GB/s of the 8 bytes of an entry, or 4 of a dense value, in memory; copy: memcpy of as many "
+      "bytes;\nmedians of {} rounds\n\n{:<10} {:>12} {:>8} {:>8} {:>8} {:>8}\n",
       n, options.iterations, "values", "bytes each", "round", "encode", "decode", "copy");
   const std::vector<Setting>& settings = setting_groups().find("wire").settings;
   for (const std::string& values : std::ranges::find(settings, "values", &Setting::key)->choices) {
