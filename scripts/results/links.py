@@ -9,7 +9,7 @@ usage: links.py [-b BUILD/bin] [--data-dir DIR] [--keep FILE] TABLE...
                  10 Gbit/s, simulated clock, P = 2 and 8
     blocks       broadcast by linear_pipeline with several block sizes, P = 8, and the formula
     scale        exchanges of 64, 256 and 1,024 ranks on a simulated clock beside the cost model, on
-                 1 Gbit/s, racks with a shared uplink, and the internet (a quarter of an hour)
+                 1 Gbit/s, racks with a shared uplink, and the internet
     namespaces   collectives and sparse exchanges over real TCP in four network namespaces, and
                  MPI's own collectives (root; scripts/bench/netns_bench.sh lists requirements)
     training     seconds per iteration of every sparsifier, trained on emulated links, and the
