@@ -71,7 +71,10 @@ void pool_sum_where(const Taps<T>& taps, const T* base, const uint8_t* argmax, i
     const T* const x = taps.pixel[t] + first;
     const uint8_t* const winner = argmax + (x - base);
     const uint8_t at = taps.position[t];
-    for (int64_t c = 0; c < n; ++c) acc[c] += winner[c] == at ? load(x[c]) : 0.0f;
+    for (int64_t c = 0; c < n; ++c) {
+      const uint32_t chosen = winner[c] == at ? ~0u : 0u;  // a mask, for the same reason as above
+      acc[c] += std::bit_cast<float>(std::bit_cast<uint32_t>(load(x[c])) & chosen);
+    }
   });
 }
 
