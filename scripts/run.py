@@ -63,7 +63,7 @@ class Stop:
         except OSError as error:
             raise UserError(f"{words[0]}: {error.strerror}") from None
         self.forward()  # a signal may have come before
-        code = self.started.process.wait()
+        code = self.started.wait()
         self.started = None
         processes.end_children()
         return code if code >= 0 else 128 - code

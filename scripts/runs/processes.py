@@ -11,7 +11,7 @@ from pathlib import Path
 
 LATE = 124  # the exit code of a program that had to be killed, as that of timeout
 PR_SET_CHILD_SUBREAPER = 36
-GONE = 15  # seconds within which no process may be left after the end
+GONE = 15  # seconds between the end of a launcher and that of the last process below it, at most
 
 
 def state_of(pid):
@@ -74,6 +74,20 @@ class Started:
 
     def running(self):
         return self.process.poll() is None
+
+    def wait(self):
+        """The exit code. Kills a launcher that does not take note of the end of the processes below
+        it, as that of MPICH at times on a full disk, GONE seconds after the last of them."""
+        last = time.monotonic() + GONE
+        while self.running():
+            states = [state_of(pid) for pid in children(os.getpid()) if pid != self.pid]
+            if not states or any(state not in "XZ" for state in states):
+                last = time.monotonic() + GONE
+            elif time.monotonic() > last:
+                send([self.pid])
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(1)
+        return self.process.returncode
 
     def ranks(self):
         """The processes of the ranks, in their order; just one if they are threads."""

@@ -12,7 +12,8 @@ options=(--model mlp --dataset shapes --batch-size 8 --epochs 100 --max-steps 60
   --output-dir "$work/runs")
 
 # a launcher: faulty FAULT TIMES RUN COMMAND... is COMMAND, with a fault in its first starts:
-# rank, launcher: SIGKILL when RUN has a new checkpoint; early: at once; disk: full
+# rank, launcher: SIGKILL when RUN has a new checkpoint; early: at once; disk: full; hung: goes on
+# without a look at the end of its process
 cat >"$work/faulty" <<'FAULTY'
 #!/usr/bin/env bash
 fault=$1 times=$2 run=$3
@@ -30,6 +31,7 @@ strike() {
 case $fault in
   disk) ulimit -f 8 ;;
   early) kill -KILL $$ ;;
+  hung) exec python3 -c 'import subprocess, time; subprocess.Popen("true"); time.sleep(600)' ;;
   *) strike & ;;
 esac
 exec "$@"
@@ -89,6 +91,12 @@ PYTHONPATH=scripts python3 -c 'import run; run.UNLOCK = 0; run.script(run.main)'
   { echo "held: exit code $?" && cat "$work/said" && exit 1; }
 same_bits held
 expect "$work/said" 'a process of another machine is still in the run folder'
+
+read -ra launcher <<<"$(faulty hung 1 hung)"
+PYTHONPATH=scripts python3 -c 'import run; run.processes.GONE = 2; run.script(run.main)' \
+  --backoff 0 -- "${launcher[@]}" "${threads[@]}" --name hung "${options[@]}" >"$work/said" 2>&1
+same_bits hung
+expect "$work/said" 'with exit code 137; retry 1 of 3'
 
 # what a retry does not cure
 read -ra launcher <<<"$(faulty none 0 wrong)"
