@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
 
@@ -115,13 +116,14 @@ std::string data_set_of(const AdviseConfig& config) {
 
 /// What all ranks prepare before they measure.
 struct Prepared {
-  std::optional<Model> model;
+  std::unique_ptr<Model> model;
   AccuracyRules accuracy;
 };
 
 void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& prepared) {
-  prepared.model.emplace(config.model, ModelSpec{.image = {config.image_size, config.image_size, 3},
-                                                 .classes = config.classes});
+  prepared.model = std::make_unique<Model>(
+      config.model,
+      ModelSpec{.image = {config.image_size, config.image_size, 3}, .classes = config.classes});
   prepared.accuracy = {.table = accuracies(config),
                        .model = config.parameters > 0 ? "" : config.model,
                        .dataset = data_set_of(config),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,9 +78,8 @@ class Registry {
 
   /// Without aliases, in alphabetical order.
   std::vector<std::string> names() const {
-    std::vector<std::string> result;
-    for (const auto& [name, entry] : entries_) result.push_back(name);
-    return result;
+    const auto keys = std::views::keys(entries_);
+    return {keys.begin(), keys.end()};
   }
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
   const std::string& kind() const { return kind_; }
