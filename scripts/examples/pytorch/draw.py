@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""draw.py CSV FIGURE: perplexity over bytes and over seconds, means over the seeds, a line a method.
+"""draw.py CSV FIGURE: perplexity over bytes and over seconds, a line a method, means over seeds.
 
 CSV: of lstm.py or gpt.py. Needs pandas and matplotlib.
 """
