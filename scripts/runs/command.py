@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from . import UserError, folder, told_by
+from . import ProgramFailed, UserError, folder, told_by
 
 
 class Command:
@@ -50,7 +50,13 @@ class Command:
         if (value := self.option(name)) is not None:
             return value
         start = 2 if self.launcher[-2:-1] and Path(self.launcher[-2]).name == "thinwire" else 1
-        described = json.loads(told_by(*self.launcher[-start:], "--describe"))
+        for retries in (2, 1, 0):  # what kills ranks may kill this, too
+            try:
+                described = json.loads(told_by(*self.launcher[-start:], "--describe"))
+                break
+            except ProgramFailed:
+                if not retries:
+                    raise
         return next(o["default"] for o in described["options"] if o["name"] == name)
 
     @property

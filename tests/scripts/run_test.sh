@@ -147,7 +147,15 @@ done
 printf 'localhost:2\nghost:2\n' >"$work/hosts"
 read -ra launcher <<<"$(faulty none 0 hosts)"
 on_hosts=(--hosts "$work/hosts" --probe 'test {host} != ghost')
-mpirun=(mpirun -f '{hostfile}' -n '{ranks}' "$bin/train")
+mkdir "$work/bin"
+cat >"$work/bin/train" <<TRAIN
+#!/usr/bin/env bash
+# is killed once when it is asked for its options
+[[ \$1 == --describe && ! -e $work/asked ]] && touch "$work/asked" && kill -KILL \$\$
+exec "$bin/train" "\$@"
+TRAIN
+chmod +x "$work/bin/train"
+mpirun=(mpirun -f '{hostfile}' -n '{ranks}' "$work/bin/train")
 options=("${options[@]/600/5}")
 run 0 hosts 1 "${on_hosts[@]}" -- "${launcher[@]}" "${mpirun[@]}"
 expect "$work/said" 'no answer: ghost; left are 2 of 4 ranks'
