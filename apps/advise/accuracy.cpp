@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "engine/core/error.h"
 #include "sparsify/sparsifier.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::string_view kHead =
     "sparsifier,options,model,dataset,ranks,batch_size,density,epochs,seeds,top1,dense_top1,commit";
+constexpr std::string_view kCurves = ",images,curve";  // not in tables of older versions
 
 std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
@@ -23,7 +25,21 @@ std::vector<std::string_view> split(std::string_view text, char by) {
   return parts;
 }
 
+bool fits(const Accuracy& row, const AccuracyKey& key) {
+  return row.sparsifier == key.sparsifier && row.options == key.options && row.model == key.model &&
+         (key.dataset.empty() || row.dataset == key.dataset) &&
+         (key.density == 0 || row.density == key.density);
+}
+
 }  // namespace
+
+double Accuracy::epochs_to(double wanted) const {
+  const auto reached = std::ranges::find_if(curve, [&](double value) { return value >= wanted; });
+  if (reached == curve.end()) return std::numeric_limits<double>::infinity();
+  const auto epoch = static_cast<double>(reached - curve.begin() + 1);
+  if (reached == curve.begin()) return epoch;
+  return epoch - (*reached - wanted) / (*reached - *(reached - 1));
+}
 
 std::string Accuracy::training() const {
   const auto count = std::ranges::count(seeds, ';') + 1;
@@ -33,21 +49,26 @@ std::string Accuracy::training() const {
 std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string& source) {
   std::vector<Accuracy> table;
   int number = 0;
+  bool curves = false;
   for (const std::string_view line : split(text, '\n')) {
     if (++number == 1) {
-      check(line == kHead, "[advise] {}: expected the columns {}", source, kHead);
+      curves = line.size() > kHead.size();
+      check(line.starts_with(kHead) && (!curves || line.substr(kHead.size()) == kCurves),
+            "[advise] {}: expected the columns {}{}", source, kHead, kCurves);
       continue;
     }
     if (line.empty()) continue;
     const std::vector<std::string_view> cells = split(line, ',');
-    check(cells.size() == 12, "[advise] {}, line {}: {} cells; expected 12", source, number,
-          cells.size());
-    const auto read = [&](size_t cell, auto& value) {
-      const char* end = cells[cell].data() + cells[cell].size();
-      const auto [rest, error] = std::from_chars(cells[cell].data(), end, value);
+    const size_t expected = curves ? 14 : 12;
+    check(cells.size() == expected, "[advise] {}, line {}: {} cells; expected {}", source, number,
+          cells.size(), expected);
+    const auto read_text = [&](std::string_view word, auto& value) {
+      const char* end = word.data() + word.size();
+      const auto [rest, error] = std::from_chars(word.data(), end, value);
       check(error == std::errc{} && rest == end, "[advise] {}, line {}: {} is no number", source,
-            number, cells[cell]);
+            number, word);
     };
+    const auto read = [&](size_t cell, auto& value) { read_text(cells[cell], value); };
     Accuracy& row = table.emplace_back();
     row.sparsifier = cells[0];
     row.options = cells[1];
@@ -60,8 +81,17 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
     row.seeds = cells[8];
     read(9, row.top1);
     read(10, row.dense_top1);
-    const auto share = [](double top1) { return top1 > 0 && top1 <= 1; };  // not NaN
-    check(share(row.top1) && share(row.dense_top1) && row.density > 0 && row.density <= 1 &&
+    if (curves && !cells[13].empty()) {
+      read(12, row.images);
+      for (const std::string_view top1 : split(cells[13], ';'))
+        read_text(top1, row.curve.emplace_back());
+      check(row.images > 0 && std::ssize(row.curve) == row.epochs,
+            "[advise] {}, line {}: expected images and a top-1 for each of {} epochs", source,
+            number, row.epochs);
+    }
+    const auto share = [](double top1) { return top1 >= 0 && top1 <= 1; };  // not NaN
+    check(std::ranges::all_of(row.curve, share) && share(row.top1) && row.top1 > 0 &&
+              share(row.dense_top1) && row.dense_top1 > 0 && row.density > 0 && row.density <= 1 &&
               row.epochs > 0 && row.ranks > 0 && row.batch_size > 0,
           "[advise] {}, line {}: a value is out of range", source, number);
     check(!row.seeds.empty() && !cells[11].empty(),
@@ -75,10 +105,19 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
 const Accuracy* find_accuracy(const std::vector<Accuracy>& table, const AccuracyKey& key) {
   const Accuracy* found = nullptr;
   for (const Accuracy& row : table)
-    if (row.sparsifier == key.sparsifier && row.options == key.options && row.model == key.model &&
-        (key.dataset.empty() || row.dataset == key.dataset) &&
-        (key.density == 0 || row.density == key.density) && (!found || row.epochs > found->epochs))
+    if (fits(row, key) && (!found || row.epochs > found->epochs)) found = &row;
+  return found;
+}
+
+const Accuracy* find_training_to(const std::vector<Accuracy>& table, const AccuracyKey& key,
+                                 double top1) {
+  const Accuracy* found = nullptr;
+  double fewest = std::numeric_limits<double>::infinity();
+  for (const Accuracy& row : table)
+    if (fits(row, key) && row.epochs_to(top1) < fewest) {
       found = &row;
+      fewest = row.epochs_to(top1);
+    }
   return found;
 }
 

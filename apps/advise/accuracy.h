@@ -15,13 +15,19 @@ struct Accuracy {
   int epochs = 0;
   std::string seeds{};  ///< `1;2`
   double top1 = 0, dense_top1 = 0;
+  int64_t images = 0;           ///< of an epoch
+  std::vector<double> curve{};  ///< top-1 after each epoch; empty: not recorded
   /// Percentage points below dense.
   double loss() const { return 100 * (dense_top1 - top1); }
   /// `4 ranks, 10 epochs, 1 seed`
   std::string training() const;
+  /// Epochs until the top-1, on the line between the last epoch below it and the first that is not;
+  /// infinity if none reaches it.
+  double epochs_to(double wanted) const;
 };
 
-/// Reads a table with the columns of configs/accuracy.csv. UserError names `source` and the line of
+/// Reads a table with the columns of configs/accuracy.csv, with or without the last two (images and
+/// curve). UserError names `source` and the line of
 /// a value that is no number, out of range or missing, or of an unknown sparsifier.
 std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string& source);
 
@@ -36,5 +42,8 @@ struct AccuracyKey {
 };
 /// The training of this key that ran the most epochs; null if there is none.
 const Accuracy* find_accuracy(const std::vector<Accuracy>& table, const AccuracyKey& key);
+/// That which reaches the top-1 in the fewest epochs; null if none does.
+const Accuracy* find_training_to(const std::vector<Accuracy>& table, const AccuracyKey& key,
+                                 double top1);
 
 }  // namespace tw

@@ -148,9 +148,8 @@ Window Comparison::window(const Prediction& of, int ranks) const {
   return {.above = median_interval(above).mid, .below = median_interval(below)};
 }
 
-const Accuracy* Comparison::accuracy(const Prediction& of) const {
-  if (of.synchronous_dense()) return nullptr;
-  std::string options;  // as race.py writes them
+std::string Comparison::options_of(const Prediction& of) const {
+  std::string options;
   if (of.local_steps > 1) options += fmt::format(" --local-steps {}", of.local_steps);
   if (of.values != ValueFormat::f32)
     options += fmt::format(" --set {}={}", kSumValues, name(of.values));
@@ -160,11 +159,35 @@ const Accuracy* Comparison::accuracy(const Prediction& of) const {
         std::ranges::find(of.reads, key.substr(0, key.find('.'))) != of.reads.end())
       options += fmt::format(" --set {}={}", key, value);
   if (!options.empty()) options.erase(0, 1);
-  return find_accuracy(accuracy_.table, {.sparsifier = of.sparsifier,
-                                         .options = options,
-                                         .model = accuracy_.model,
-                                         .dataset = accuracy_.dataset,
-                                         .density = of.selects ? accuracy_.density : 0});
+  return options;
+}
+
+AccuracyKey Comparison::key_of(const Prediction& of, const std::string& options) const {
+  return {.sparsifier = of.sparsifier,
+          .options = options,
+          .model = accuracy_.model,
+          .dataset = accuracy_.dataset,
+          .density = of.selects ? accuracy_.density : 0};
+}
+
+const Accuracy* Comparison::accuracy(const Prediction& of) const {
+  if (of.synchronous_dense()) return nullptr;
+  return find_accuracy(accuracy_.table, key_of(of, options_of(of)));
+}
+
+const Accuracy* Comparison::training_to(const Prediction& of, double top1) const {
+  return find_training_to(accuracy_.table, key_of(of, options_of(of)), top1);
+}
+
+Interval Comparison::seconds_of(const Prediction& of, int ranks, const Accuracy& training,
+                                double epochs) const {
+  const double steps =
+      epochs * static_cast<double>(training.images) / static_cast<double>(images(ranks));
+  return over_rounds([&](const Costs& costs) { return steps * of.seconds(costs, ranks); });
+}
+
+bool Comparison::is_candidate(const Prediction& of) {
+  return of.synchronous_dense() || advice(of) != Advice::never;
 }
 
 std::string Comparison::flags(const Prediction& of) const {

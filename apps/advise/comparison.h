@@ -18,7 +18,8 @@ struct AccuracyRules {
   std::vector<Accuracy> table{};
   std::string model{}, dataset{};
   double density = 0;
-  double max_loss = 2;  ///< points of top-1 below dense; above, a sparsifier is not recommended
+  int64_t batch_size = 0;  ///< images of a step and rank
+  double max_loss = 2;     ///< points of top-1 below dense; above, a sparsifier is not recommended
   /// The settings that differ from their defaults. A sparsifier that reads some of them has the
   /// accuracy of a training with the same ones.
   std::map<std::string, std::string> changed{};
@@ -57,6 +58,16 @@ class Comparison {
   Window window(const Prediction& of, int ranks) const;
   /// Null if not measured, or for synchronous dense SGD.
   const Accuracy* accuracy(const Prediction& of) const;
+  /// The training with this exchange, overlap apart, that reaches a validation top-1 in the fewest
+  /// epochs; null if none does.
+  const Accuracy* training_to(const Prediction& of, double top1) const;
+  /// Seconds of the iterations of so many epochs of a training, with as many images an epoch.
+  Interval seconds_of(const Prediction& of, int ranks, const Accuracy& training,
+                      double epochs) const;
+  /// Images of a step.
+  int64_t images(int ranks) const { return ranks * accuracy_.batch_size; }
+  /// Whether it may be recommended at all, whatever its accuracy is.
+  static bool is_candidate(const Prediction& of);
 
   /// Of the predictions that differ from one of all() in their collective only, the fastest.
   const Prediction& fastest_of_kind(const Prediction& of, int ranks) const;
@@ -89,6 +100,9 @@ class Comparison {
   template <class Allowed>
   const Prediction* fastest(int ranks, const Allowed& allowed) const;
   bool may_be_recommended(const Prediction& of) const;
+  /// Its options as race.py writes them.
+  std::string options_of(const Prediction& of) const;
+  AccuracyKey key_of(const Prediction& of, const std::string& options) const;
   /// All flags of a recommended command line. The collective of a dense one replaces the given one.
   std::string flags(const Prediction& of) const;
   std::string faster_ones(const Prediction& use, int ranks) const;

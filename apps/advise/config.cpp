@@ -65,6 +65,12 @@ OptionTable AdviseConfig::table() {
   t.add("max-loss", max_loss,
         "points of top-1 that a recommended sparsifier may have lost to dense SGD in training",
         {.most = 100});
+  t.add(
+      "to-accuracy", to_accuracy,
+      "also print the seconds until this validation top-1, such as 0.8, by the epochs of finished "
+      "trainings",
+      {.most = 1});
+  t.add("epochs", epochs, "take accuracies of trainings of so many epochs only; 0: of any");
   t.add("accuracy", accuracy,
         "table of measured accuracies; default: configs/accuracy.csv as it was built in",
         {.traits = kLocal});

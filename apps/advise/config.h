@@ -37,7 +37,8 @@ struct AdviseConfig {
 
   // answer
   std::vector<int64_t> ranks{2, 4, 8, 16, 32, 64};
-  double max_loss = 2;
+  double max_loss = 2, to_accuracy = 0;
+  int64_t epochs = 0;
   std::string accuracy, csv;
 
   OptionTable table();

@@ -128,8 +128,12 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
                        .model = config.parameters > 0 ? "" : config.model,
                        .dataset = data_set_of(config),
                        .density = config.density,
+                       .batch_size = config.batch_size,
                        .max_loss = config.max_loss,
                        .changed = changed_settings(config)};
+  if (config.epochs > 0)
+    std::erase_if(prepared.accuracy.table,
+                  [&](const Accuracy& row) { return row.epochs != config.epochs; });
   Costs costs;
   if (comm.size() > 1) costs.link = {.alpha = 1, .beta = 1};  // will be measured
   apply_given(config, prepared.model->arena(), costs);  // its errors come before the measurement
@@ -194,6 +198,7 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
               config.density);
   print_comparison(console, comparison, config.ranks);
+  if (config.to_accuracy > 0) print_times_to(console, comparison, config.ranks, config.to_accuracy);
   if (topology) print_brakes(console, *topology, comparison, config.ranks);
   if (config.csv.empty()) return;
   std::ostringstream table;

@@ -163,6 +163,54 @@ void print_comparison(Console& console, const Comparison& comparison,
   }
 }
 
+void print_times_to(Console& console, const Comparison& comparison,
+                    const std::vector<int64_t>& ranks, double top1) {
+  struct Row {
+    const Prediction* of;
+    const Accuracy* training;
+    double epochs;
+    Interval seconds;
+  };
+  constexpr auto kRow = "{:<18} {:<18} {:<9} {}";
+  for (const int64_t p : ranks) {
+    const int count = static_cast<int>(p);
+    std::vector<Row> rows;
+    std::vector<std::string> without;
+    for (const Prediction* c : rows_of_table(comparison, count))
+      if (const Accuracy* of = comparison.training_to(*c, top1)) {
+        const double epochs = of->epochs_to(top1);
+        rows.push_back({c, of, epochs, comparison.seconds_of(*c, count, *of, epochs)});
+      } else {
+        without.push_back(c->kind());
+      }
+    console.line("\n{} rank{}, to a validation top-1 of {:g}", p, p == 1 ? "" : "s", top1);
+    if (rows.empty()) {
+      console.paragraph("no training with this model and these settings has reached it");
+      continue;
+    }
+    std::ranges::stable_sort(rows, {}, [](const Row& row) { return row.seconds.mid; });
+    console.line(kRow, "exchange", "seconds", "epochs", "by a training of");
+    for (const Row& row : rows)
+      console.line(kRow, row.of->kind(), interval_text(row.seconds, "{:.3g}"),
+                   fmt::format("{:.1f}", row.epochs), row.training->training());
+    if (!without.empty())
+      console.paragraph("no training has reached it: {}", fmt::join(without, ", "));
+    const Accuracy& first = *rows.front().training;
+    if (first.ranks * first.batch_size != comparison.images(count))
+      console.paragraph(
+          "a step of the trainings has {} images, here {}: that as many epochs are enough is not "
+          "measured",
+          first.ranks * first.batch_size, comparison.images(count));
+    const auto best = std::ranges::find_if(
+        rows, [](const Row& row) { return Comparison::is_candidate(*row.of); });
+    const auto dense =
+        std::ranges::find_if(rows, [](const Row& row) { return row.of->synchronous_dense(); });
+    if (best == rows.end() || dense == rows.end() || best == dense) continue;
+    console.paragraph("{} takes {:.2f} of the seconds of {}, the fastest dense exchange of these",
+                      best->of->kind(), best->seconds.mid / dense->seconds.mid, dense->of->kind());
+  }
+}
+
 void print_brakes(Console& console, const Topology& topology, const Comparison& comparison,
                   const std::vector<int64_t>& ranks) {
   console.line("");

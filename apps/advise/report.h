@@ -15,6 +15,11 @@ void print_costs(Console& console, const Rounds& rounds, double d, double densit
 void print_comparison(Console& console, const Comparison& comparison,
                       const std::vector<int64_t>& ranks);
 
+/// For each number of ranks the seconds of the iterations until a validation top-1, by the epochs
+/// of finished trainings and the predicted iterations; the fastest first.
+void print_times_to(Console& console, const Comparison& comparison,
+                    const std::vector<int64_t>& ranks, double top1);
+
 /// What holds the ranks of a topology back, for each number of ranks.
 void print_brakes(Console& console, const Topology& topology, const Comparison& comparison,
                   const std::vector<int64_t>& ranks);

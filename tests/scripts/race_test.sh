@@ -182,10 +182,16 @@ assert set(lines) == {("dense", ""), ("topk", ""), ("own", ""), ("threshold", ""
                       ("topk", "--selector mine")}, lines
 line = lines["topk", ""]
 assert list(line) == ("sparsifier options model dataset ranks batch_size density epochs seeds top1 "
-                      "dense_top1 commit").split(), line
+                      "dense_top1 commit images curve").split(), line
 assert abs(float(line["top1"]) - summary("none/topk-s1")["val_top1"]) < 1e-6, line
 assert abs(float(line["dense_top1"]) - summary("none/dense-s1")["val_top1"]) < 1e-6, line
-del line["top1"], line["dense_top1"]
+curve = [float(top1) for top1 in line["curve"].split(";")]
+run = out / "lenet" / "none" / "topk-s1"
+told = [float(row["val_top1"]) for row in read(run / "metrics.csv")]
+assert max(abs(a - b) for a, b in zip(curve, told, strict=True)) < 1e-4, (curve, told)
+steps = summary("none/topk-s1")["steps"]
+assert int(line["images"]) * len(told) == steps * 2 * 250, (line, steps)
+del line["top1"], line["dense_top1"], line["curve"], line["images"]
 assert line.pop("commit"), "no commit"
 assert line == dict(zip(line, ("topk", "", "lenet", "shapes", "2", "250", "0.01", "2", "1"))), line
 

@@ -23,7 +23,7 @@ MAX_LOSS = 2  # points of top-1 that a recommended method may have lost to dense
 KEYS = ("batch_size", "precision", "threads_per_rank", "local_steps")
 FLAGS = r"--sparsifier [\w.]*\w(?: --[\w-]+(?: (?!-)[\w.=,]*\w)?)*"  # in a sentence
 ACCURACIES = ["sparsifier", "options", "model", "dataset", "ranks", "batch_size", "density",
-              "epochs", "seeds", "top1", "dense_top1", "commit"]
+              "epochs", "seeds", "top1", "dense_top1", "commit", "images", "curve"]
 DENSITIES = ("--density", "--density-warmup")  # a method and what advise names have the same
 
 
@@ -179,5 +179,17 @@ def accuracies_of(entries):
                 config["run"]["ranks"], config["batch_size"], f"{config['density']:g}",
                 config["epochs"], ";".join(str(one.seed) for one in both),
                 f"{statistics.fmean(one.record['val_top1'] for one in both):.6g}",
-                f"{statistics.fmean(theirs[one.seed] for one in both):.6g}", entry.build["commit"]])
+                f"{statistics.fmean(theirs[one.seed] for one in both):.6g}", entry.build["commit"],
+                *curve_of(both)])
     return lines, left_out
+
+
+def curve_of(trainings):
+    """Images of an epoch, and the mean top-1 after each; empty where one was not validated."""
+    config = trainings[0].config
+    tops = [[epoch["val_top1"] for epoch in one.epochs] for one in trainings]
+    if not all(isinstance(top1, float) for of_one in tops for top1 in of_one):
+        return ["", ""]
+    images = trainings[0].steps[0] * config["batch_size"] * config["run"]["ranks"]
+    means = (statistics.fmean(of_epoch) for of_epoch in zip(*tops, strict=True))
+    return [images, ";".join(f"{mean:.4f}" for mean in means)]

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "engine/core/error.h"
 #include "models/model.h"
 #include "sparsify/sparsifier.h"
@@ -34,6 +36,32 @@ TEST(Accuracy, FindsTheTrainingWithTheMostEpochs) {
   EXPECT_EQ(find_accuracy(rows, {"topk", "", "net", "imagenet", 0.001}), nullptr);
   EXPECT_EQ(find_accuracy(rows, {"topk", "", "net", "", 0})->epochs, 99) << "any density";
   EXPECT_EQ(find_accuracy(rows, {"topk", "--residual-decay 0.9", "net", "", 0.001})->epochs, 99);
+}
+
+TEST(Accuracy, ACurveSaysWhenAnAccuracyIsReached) {
+  std::string head = kHead;
+  head.insert(head.size() - 1, ",images,curve");
+  const auto rows =
+      parse_accuracies(head +
+                           "topk,,net,cifar10,4,32,0.001,4,1,0.8,0.85,abc,500,0.2;0.6;0.5;0.8\n"
+                           "topk,,net,cifar10,4,32,0.001,3,1,0.7,0.85,abc,500,0.5;0.6;0.7\n"
+                           "topk,,net,cifar10,4,32,0.001,9,1,0.9,0.95,abc,,\n",
+                       "here");
+  EXPECT_EQ(rows[0].images, 500);
+  EXPECT_DOUBLE_EQ(rows[0].epochs_to(0.2), 1);
+  EXPECT_DOUBLE_EQ(rows[0].epochs_to(0.5), 1.75);
+  EXPECT_DOUBLE_EQ(rows[0].epochs_to(0.6), 2) << "the first time";
+  EXPECT_DOUBLE_EQ(rows[0].epochs_to(0.65), 3.5);
+  EXPECT_TRUE(std::isinf(rows[0].epochs_to(0.81)));
+  EXPECT_TRUE(std::isinf(rows[2].epochs_to(0.1))) << "no curve";
+  const AccuracyKey key{"topk", "", "net", "cifar10", 0.001};
+  EXPECT_EQ(find_training_to(rows, key, 0.65), &rows[1]) << "2.5 epochs of 3, not 3.5 of 4";
+  EXPECT_EQ(find_training_to(rows, key, 0.75), &rows[0]);
+  EXPECT_EQ(find_training_to(rows, key, 0.85), nullptr);
+  EXPECT_THROW(parse_accuracies(head + "topk,,n,c,4,32,0.1,3,1,0.7,0.8,a,9,0.5;0.6\n", "here"),
+               UserError);
+  EXPECT_THROW(parse_accuracies(head + "topk,,n,c,4,32,0.1,2,1,0.7,0.8,a,9,0.5;nan\n", "here"),
+               UserError);
 }
 
 TEST(Accuracy, AWrongTableNamesTheLine) {

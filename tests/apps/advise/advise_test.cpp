@@ -227,6 +227,36 @@ TEST(Advise, ReadsATableOfAccuracies) {
   EXPECT_TRUE(advise(given + " --local-steps 4").says("4 ranks, 8 epochs, 1 seed\n"));
 }
 
+// 450 images an epoch and 4 x 32 a step: 3.515625 iterations an epoch. For 1e-6 s an element, an
+// iteration of topk takes 0.1 s and 3 x 270 x 2 elements, 0.10162 s; one of dense SGD 0.1 s and 1.5
+// x 269,722 elements, 0.504583 s.
+TEST(Advise, PredictsTheSecondsToAnAccuracy) {
+  const TempFolder folder;
+  const std::string file = (folder / "accuracy.csv").string();
+  std::ofstream(file) << "sparsifier,options,model,dataset,ranks,batch_size,density,epochs,seeds,"
+                         "top1,dense_top1,commit,images,curve\n"
+                         "topk,,resnet20,cifar10,4,32,0.001,2,1,0.7,0.8,abc,450,0.5;0.7\n"
+                         "topk,,resnet20,cifar10,4,32,0.001,4,1,0.8,0.8,abc,450,0.4;0.5;0.7;0.8\n"
+                         "dense,,resnet20,cifar10,4,32,0.001,2,1,0.8,0.8,abc,450,0.6;0.8\n";
+  const std::string given =
+      "--simulate --alpha 1e-9 --beta 1e-6 --select 0 --compute 0.1 --ranks 4,8 --accuracy " + file;
+  const Ended ended = advise(given + " --to-accuracy 0.6");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("\n4 ranks, to a validation top-1 of 0.6\n")) << ended.output;
+  // 1.5 epochs of the shorter training
+  EXPECT_TRUE(
+      ended.says("\ntopk               0.536              1.5       4 ranks, 2 epochs, 1 "
+                 "seed\n"))
+      << ended.output;
+  EXPECT_TRUE(ended.says("\ndense              1.77 ")) << ended.output;
+  EXPECT_TRUE(ended.says("topk takes 0.30 of the seconds of dense")) << ended.output;
+  EXPECT_TRUE(ended.says("a step of the trainings has 128 images, here 256")) << ended.output;
+  EXPECT_TRUE(ended.says("no training has reached it: ")) << ended.output;
+  EXPECT_TRUE(advise(given + " --to-accuracy 0.6 --epochs 4").says("2.5       4 ranks, 4 epochs"));
+  EXPECT_TRUE(advise(given + " --to-accuracy 0.9").says("no training with this model and these"));
+  EXPECT_EQ(advise(given + " --to-accuracy 1.5").code, 2);
+}
+
 // ResNet-20 on 32 ranks of the 1 Gbit/s of Shi et al.: 0.436 ms a message, 3.6e-8 s an element.
 // Seconds by recursive halving, which takes 10 messages and 1.9375 of n elements for a sum of n:
 //   dense in bf16  10 a + 1.9375 b 269,722 / 2                                 0.013767
