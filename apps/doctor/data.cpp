@@ -1,4 +1,5 @@
 // Data sets: those found, and whether their files are whole.
+#include <chrono>
 #include <filesystem>
 
 #include "apps/doctor/checkup.h"
@@ -10,21 +11,27 @@ namespace {
 
 constexpr const char* kCifar = "cifar-10-batches-bin";
 constexpr size_t kSamples = 256;
+constexpr std::chrono::seconds kTime(10);
+using Clock = std::chrono::steady_clock;
 
-/// Reads some samples, evenly spread. BadSampleError at the first that is damaged.
-size_t read_samples(const Dataset& samples) {
+/// Reads some samples, evenly spread, then all for as long as there is time; at least how many.
+/// BadSampleError at the first that is damaged.
+size_t read_samples(const Dataset& samples, Clock::time_point until) {
   std::vector<uint8_t> pixels(static_cast<size_t>(samples.image.numel()));
-  const size_t count = std::min(samples.size(), kSamples);
-  for (size_t i = 0; i < count; ++i) samples.get(i * samples.size() / count, pixels);
-  return count;
+  const size_t size = samples.size(), spread = std::min(size, kSamples);
+  for (size_t i = 0; i < spread; ++i) samples.get(i * size / spread, pixels);
+  size_t read = spread == size ? size : 0;
+  while (read < size && Clock::now() < until) samples.get(read++, pixels);
+  return std::max(read, spread);
 }
 
-/// Images in memory are read whole; of image files only some.
+/// Images in memory are read whole; image files for some seconds.
 Finding read_data(const std::string& name, const std::filesystem::path& dir) {
   Finding found{.name = "data"};
   found.details = {{"dataset", name}, {"folder", dir.string()}};
   const DataSplit split = datasets().find(name).value({.dir = dir});
-  const size_t read = read_samples(*split.train) + read_samples(*split.val);
+  const Clock::time_point until = Clock::now() + kTime;
+  const size_t read = read_samples(*split.train, until) + read_samples(*split.val, until);
   const size_t images = split.train->size() + split.val->size();
   found.text = fmt::format(
       "{} in {}: {} training and {} validation images of {} classes, {}", name, dir.string(),
@@ -65,12 +72,13 @@ Findings check_data(const Checkup& checkup) {
                other = std::filesystem::is_directory(dir, ignored) &&
                        !std::filesystem::is_empty(dir, ignored);
     // an image that is damaged, or folders that are not those of a data set
-    const bool image = dynamic_cast<const BadSampleError*>(&error) != nullptr,
+    const auto* const damaged_image = dynamic_cast<const BadSampleError*>(&error);
+    const bool image = damaged_image != nullptr,
                folders = datasets().find(name).value.image_files &&
                          std::filesystem::is_directory(dir, ignored) && !image;
     return {{.name = "data",
              .state = State::problem,
-             .text = error.what(),
+             .text = image ? damaged_image->description() : error.what(),
              .cure = name != kCifar10
                          ? folders ? "put every image into the folder of its class, in train and "
                                      "in val, with the same classes in both"
