@@ -19,10 +19,11 @@ namespace tw {
 /// One sample cannot be read or decoded.
 class BadSampleError : public UserError {
  public:
-  /// what() is "[dataset] sample: reason".
+  /// what() is "[dataset] sample: reason", and how to go on without the sample.
   BadSampleError(std::string_view dataset, std::string_view class_name, std::string_view sample,
                  std::string_view reason)
-      : UserError(fmt::format("[{}] {}: {}", dataset, sample, reason)),
+      : UserError(fmt::format("[{}] {}: {}; --bad-images skip goes on without it", dataset, sample,
+                              reason)),
         class_name_(class_name),
         description_(fmt::format("{}: {}", sample, reason)) {}
   const std::string& class_name() const { return class_name_; }

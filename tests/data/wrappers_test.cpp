@@ -139,7 +139,7 @@ TEST(SkipBad, FindsTheOnlyValidSampleAndFailsWithoutOne) {
 
 TEST(BadSampleError, NamesDataSetSampleAndReason) {
   const BadSampleError error("test", "n01", "a.jpg", "cut short");
-  EXPECT_STREQ(error.what(), "[test] a.jpg: cut short");
+  EXPECT_STREQ(error.what(), "[test] a.jpg: cut short; --bad-images skip goes on without it");
   EXPECT_EQ(error.class_name(), "n01");
   EXPECT_EQ(error.description(), "a.jpg: cut short");
 }
