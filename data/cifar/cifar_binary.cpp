@@ -26,6 +26,9 @@ namespace {
 
 void check_file(const CifarFiles& files, const std::filesystem::path& path, size_t records) {
   std::error_code error;
+  const std::filesystem::path folder = path.parent_path().parent_path();
+  check(folder.empty() || std::filesystem::exists(folder, error), "[{}] there is no folder {}: {}",
+        files.name, folder.string(), files.remedy);
   const bool present = std::filesystem::is_regular_file(path, error);
   check(present, "[{}] there is no file {}: {}", files.name, path.string(), files.remedy);
   const uintmax_t found = std::filesystem::file_size(path);
