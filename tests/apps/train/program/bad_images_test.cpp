@@ -37,14 +37,14 @@ TEST(BadImages, ADamagedImageIsNamedOrSkipped) {
   const Ended skipped = run_well(train_skipping(folder, run + "--bad-images skip --name skipped"));
   EXPECT_TRUE(skipped.says("skipped 1 damaged image of n00000001: " +
                            (folder / "data/train/n00000001/broken.JPEG: an empty file").string()) &&
-              skipped.says("\n1 damaged images skipped so far"))
+              skipped.says("\n1 damaged image skipped so far"))
       << skipped.output;
 
   test::write_bytes(folder / "data/val/n00000001/broken.JPEG", {});
   const Ended evaluated = run_well(train_skipping(
       folder, run + "--bad-images skip --eval-only --resume " + (folder / "skipped").string()));
   EXPECT_TRUE(evaluated.says("val/n00000001/broken.JPEG: an empty file") &&
-              evaluated.says("(8 images)") && evaluated.says("1 damaged images skipped so far"))
+              evaluated.says("(8 images)") && evaluated.says("1 damaged image skipped so far"))
       << evaluated.output;
   // an evaluation needs no training batch, so a batch may exceed the training images
   run_well(train_skipping(folder, run +

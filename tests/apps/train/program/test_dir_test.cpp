@@ -108,7 +108,7 @@ TEST_F(TestDir, DamagedImagesAreSkippedOrNamed) {
       << fails.output;
   const Ended skips = train("--max-steps 1 --name skips --bad-images skip --test-dir damaged");
   EXPECT_EQ(skips.code, 0);
-  EXPECT_TRUE(skips.says("1 damaged images skipped so far")) << skips.output;
+  EXPECT_TRUE(skips.says("1 damaged image skipped so far")) << skips.output;
 }
 
 TEST_F(TestDir, OtherClassesAndFoldersAreRefused) {
