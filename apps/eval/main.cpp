@@ -119,6 +119,12 @@ std::pair<DataSplit, std::string> open_images(const EvalConfig& config,
     fmt::print(
         "the run validated on {} images, this folder now has {}: it may have trained on some\n",
         then, now);
+  if (DataConfig own; data.whole && !run.empty() && then > 0 && then < now) {
+    std::string of_run;
+    read_run_options(run, of_run, own);
+    if (fs::equivalent(own.dir, data.dir, ignored))
+      fmt::print("the run trained on most of these images; `eval RUN` takes those held out\n");
+  }
   const std::string folder = data.dir.empty() ? dataset : data.dir.string();
   const std::string source = fmt::format("{}, {}", folder, split.val_name);
   return {std::move(split), source};

@@ -150,6 +150,8 @@ TEST_F(Eval, SaysThatTheImagesOfTheRunHaveChanged) {
                 .code,
             0);
   EXPECT_FALSE(run("runs/grown").says("the run validated on"));
+  EXPECT_TRUE(run("runs/grown grows").says("the run trained on most of these images"));
+  EXPECT_FALSE(run("runs/grown").says("trained on most"));
   for (const int i : {1, 2, 3, 4, 5, 6, 7, 8, 9})
     write_bytes(*folder_ / "grows/n00000001" / fmt::format("new{}.jpg", i), noise_jpeg(7, 40, 40));
   EXPECT_TRUE(run("runs/grown").says("the run validated on 3 images, this folder now has 4"));
