@@ -43,7 +43,8 @@ double Accuracy::epochs_to(double wanted) const {
 
 std::string Accuracy::training() const {
   const auto count = std::ranges::count(seeds, ';') + 1;
-  return fmt::format("{} ranks, {} epochs, {} seed{}", ranks, epochs, count, count == 1 ? "" : "s");
+  return fmt::format("{}, {} ranks, {} epochs, {} seed{}", dataset, ranks, epochs, count,
+                     count == 1 ? "" : "s");
 }
 
 std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string& source) {

@@ -185,13 +185,16 @@ void print_times_to(Console& console, const Comparison& comparison,
       }
     console.line("\n{} rank{}, to a validation top-1 of {:g}", p, p == 1 ? "" : "s", top1);
     if (rows.empty()) {
-      console.paragraph("no training with this model and these settings has reached it");
+      console.paragraph(
+          "no training with this model and these settings has reached it; --accuracy FILE takes a "
+          "table of other trainings");
       continue;
     }
     std::ranges::stable_sort(rows, {}, [](const Row& row) { return row.seconds.mid; });
     console.line(kRow, "exchange", "seconds", "epochs", "by a training of");
     for (const Row& row : rows)
-      console.line(kRow, row.of->kind(), interval_text(row.seconds, "{:.3g}"),
+      console.line(kRow, row.of->kind(),
+                   interval_text(row.seconds, row.seconds.high >= 1000 ? "{:.0f}" : "{:.3g}"),
                    fmt::format("{:.1f}", row.epochs), row.training->training());
     if (!without.empty())
       console.paragraph("no training has reached it: {}", fmt::join(without, ", "));

@@ -204,7 +204,8 @@ TEST(Advise, ReadsATableOfAccuracies) {
   const Ended ended = advise(given);
   EXPECT_EQ(ended.code, 0) << ended.output;
   EXPECT_TRUE(ended.says(" -3.0\n")) << ended.output;
-  EXPECT_TRUE(ended.says("equally many epochs: 4 ranks, 10 epochs, 2 seeds\n  ?: not measured\n"))
+  EXPECT_TRUE(
+      ended.says("equally many epochs: cifar10, 4 ranks, 10 epochs, 2 seeds\n  ?: not measured\n"))
       << ended.output;
   EXPECT_FALSE(ended.says("use --sparsifier topk")) << ended.output;
   EXPECT_TRUE(advise(given + " --max-loss 4").says("use --sparsifier topk"));
@@ -245,14 +246,15 @@ TEST(Advise, PredictsTheSecondsToAnAccuracy) {
   EXPECT_TRUE(ended.says("\n4 ranks, to a validation top-1 of 0.6\n")) << ended.output;
   // 1.5 epochs of the shorter training
   EXPECT_TRUE(
-      ended.says("\ntopk               0.536              1.5       4 ranks, 2 epochs, 1 "
+      ended.says("\ntopk               0.536              1.5       cifar10, 4 ranks, 2 epochs, 1 "
                  "seed\n"))
       << ended.output;
   EXPECT_TRUE(ended.says("\ndense              1.77 ")) << ended.output;
   EXPECT_TRUE(ended.says("topk takes 0.30 of the seconds of dense")) << ended.output;
   EXPECT_TRUE(ended.says("a step of the trainings has 128 images, here 256")) << ended.output;
   EXPECT_TRUE(ended.says("no training has reached it: ")) << ended.output;
-  EXPECT_TRUE(advise(given + " --to-accuracy 0.6 --epochs 4").says("2.5       4 ranks, 4 epochs"));
+  EXPECT_TRUE(
+      advise(given + " --to-accuracy 0.6 --epochs 4").says("2.5       cifar10, 4 ranks, 4 epochs"));
   EXPECT_TRUE(advise(given + " --to-accuracy 0.9").says("no training with this model and these"));
   EXPECT_EQ(advise(given + " --to-accuracy 1.5").code, 2);
 }

@@ -34,6 +34,7 @@ double even_update() {
 AccuracyRules with_loss(const std::string& sparsifier, double points) {
   return {.table = {{.sparsifier = sparsifier,
                      .model = "net",
+                     .dataset = "cifar10",
                      .ranks = 4,
                      .density = 0.001,
                      .epochs = 10,
@@ -310,9 +311,9 @@ TEST(Comparison, NeverRecommendsRandkAReferenceOrWhatLosesTooMuch) {
     const Comparison comparison(example(), {costs}, with_loss("gtopk", points));
     const Comparison::Verdict verdict = comparison.verdict(8);
     EXPECT_EQ(verdict.use.sparsifier == "gtopk", points < 2) << verdict.sentence;
-    const std::string text = points < 2
-                                 ? "top-1 1.9 points below dense (4 ranks, 10 epochs, 1 seed)"
-                                 : "more than 2 points of top-1 below dense: gtopk (2.1)";
+    const std::string text =
+        points < 2 ? "top-1 1.9 points below dense (cifar10, 4 ranks, 10 epochs, 1 seed)"
+                   : "more than 2 points of top-1 below dense: gtopk (2.1)";
     EXPECT_NE(verdict.sentence.find(text), std::string::npos) << verdict.sentence;
   }
 }
