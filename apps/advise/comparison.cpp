@@ -186,10 +186,6 @@ Interval Comparison::seconds_of(const Prediction& of, int ranks, const Accuracy&
   return over_rounds([&](const Costs& costs) { return steps * of.seconds(costs, ranks); });
 }
 
-bool Comparison::is_candidate(const Prediction& of) {
-  return of.synchronous_dense() || advice(of) != Advice::never;
-}
-
 std::string Comparison::flags(const Prediction& of) const {
   std::string text = of.flags() + flags_;
   for (const auto& [key, value] : accuracy_.changed)

@@ -66,8 +66,6 @@ class Comparison {
                       double epochs) const;
   /// Images of a step.
   int64_t images(int ranks) const { return ranks * accuracy_.batch_size; }
-  /// Whether it may be recommended at all, whatever its accuracy is.
-  static bool is_candidate(const Prediction& of);
 
   /// Of the predictions that differ from one of all() in their collective only, the fastest.
   const Prediction& fastest_of_kind(const Prediction& of, int ranks) const;

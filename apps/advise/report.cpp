@@ -204,11 +204,10 @@ void print_times_to(Console& console, const Comparison& comparison,
           "a step of the trainings has {} images, here {}: that as many epochs are enough is not "
           "measured",
           first.ranks * first.batch_size, comparison.images(count));
-    const auto best = std::ranges::find_if(
-        rows, [](const Row& row) { return Comparison::is_candidate(*row.of); });
-    const auto dense =
-        std::ranges::find_if(rows, [](const Row& row) { return row.of->synchronous_dense(); });
-    if (best == rows.end() || dense == rows.end() || best == dense) continue;
+    const auto best = rows.begin(), dense = std::ranges::find_if(rows, [](const Row&row) {
+                                      return row.of->synchronous_dense();
+                                    });
+    if (dense == best || dense == rows.end()) continue;
     console.paragraph("{} takes {:.2f} of the seconds of {}, the fastest dense exchange of these",
                       best->of->kind(), best->seconds.mid / dense->seconds.mid, dense->of->kind());
   }
