@@ -21,6 +21,8 @@ for panel, column in zip(panels, ["step", "MiB sent by all ranks", "seconds"], s
         panel.plot(rows[column], rows["perplexity"], label=method)
     panel.set(xlabel=column, yscale="log", xscale="linear" if column == "step" else "log")
     panel.grid(alpha=0.3)
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter("{x:g}")
 panels[0].set_ylabel("perplexity of the validation text")
 panels[0].legend()
 figure.savefig(sys.argv[2])
