@@ -51,11 +51,6 @@ struct Normalise {
   }
 };
 
-/// g where `passes`, else 0; by bits, since a choice would keep some loops scalar under AVX2.
-TW_INLINE float where(bool passes, float g) {
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(g) & (passes ? ~0u : 0u));
-}
-
 /// The gradient that passes the ReLU; d is x - mean.
 template <Mask kMask, class T>
 TW_INLINE float masked(float g, float d, const T* y, const Backward<T>& b, size_t i) {

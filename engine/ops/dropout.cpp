@@ -30,7 +30,7 @@ inline void draw_factors(const Philox& philox, uint64_t step, uint32_t first_blo
 template <class T>
 void drop(const float* factors, const T* x, T* y, size_t n) {
 #pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) store(y[i], factors[i] > 0.0f ? load(x[i]) * factors[i] : 0.0f);
+  for (size_t i = 0; i < n; ++i) store(y[i], where(factors[i] > 0.0f, load(x[i]) * factors[i]));
 }
 }  // namespace tw::ops::TW_CPU
 #else

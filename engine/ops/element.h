@@ -24,6 +24,11 @@ TW_INLINE void store(bf16& element, float value) {
   element.bits = static_cast<uint16_t>((u + (value == value ? carry : 0u)) >> 16);
 }
 
+/// value where `passes`, else 0; by bits, since a choice would keep some loops scalar under AVX2.
+TW_INLINE float where(bool passes, float value) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & (passes ? ~0u : 0u));
+}
+
 /// Calls body.operator()<T>() with the C++ type of an activation's dtype (f32 or bf16).
 template <class Body>
 void with_activation_type(DType dtype, const Body& body) {

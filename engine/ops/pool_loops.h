@@ -12,7 +12,7 @@ inline constexpr int64_t kPoolTile = 256;
 template <class T>
 void pool_maximum(const Taps<T>& taps, int64_t channels, T* y, uint8_t* argmax) {
   float best[kPoolTile];
-  uint32_t where[kPoolTile];
+  uint32_t winner[kPoolTile];
   const auto choose = [](uint32_t mask, uint32_t yes, uint32_t no) {
     return (yes & mask) | (no & ~mask);
   };
@@ -20,7 +20,7 @@ void pool_maximum(const Taps<T>& taps, int64_t channels, T* y, uint8_t* argmax) 
     const int64_t n = std::min(kPoolTile, channels - first);
     for (int64_t c = 0; c < n; ++c) {
       best[c] = load(taps.pixel[0][first + c]);
-      where[c] = taps.position[0];
+      winner[c] = taps.position[0];
     }
     for (int t = 1; t < taps.count; ++t) {
       const T* const x = taps.pixel[t] + first;
@@ -31,12 +31,12 @@ void pool_maximum(const Taps<T>& taps, int64_t channels, T* y, uint8_t* argmax) 
         const uint32_t wins = larger | is_nan;
         best[c] = std::bit_cast<float>(
             choose(wins, std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(best[c])));
-        where[c] = choose(wins, at, where[c]);
+        winner[c] = choose(wins, at, winner[c]);
       }
     }
     for (int64_t c = 0; c < n; ++c) {
       store(y[first + c], best[c]);
-      argmax[first + c] = static_cast<uint8_t>(where[c]);
+      argmax[first + c] = static_cast<uint8_t>(winner[c]);
     }
   }
 }
@@ -71,10 +71,7 @@ void pool_sum_where(const Taps<T>& taps, const T* base, const uint8_t* argmax, i
     const T* const x = taps.pixel[t] + first;
     const uint8_t* const winner = argmax + (x - base);
     const uint8_t at = taps.position[t];
-    for (int64_t c = 0; c < n; ++c) {
-      const uint32_t chosen = winner[c] == at ? ~0u : 0u;  // a mask, for the same reason as above
-      acc[c] += std::bit_cast<float>(std::bit_cast<uint32_t>(load(x[c])) & chosen);
-    }
+    for (int64_t c = 0; c < n; ++c) acc[c] += where(winner[c] == at, load(x[c]));
   });
 }
 

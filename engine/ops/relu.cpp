@@ -22,7 +22,7 @@ void relu(const T* x, T* y, size_t n) {
 template <class T>
 void relu_gradient(const T* y, const T* dy, T* dx, size_t n) {
 #pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) store(dx[i], load(y[i]) > 0.0f ? load(dy[i]) : 0.0f);
+  for (size_t i = 0; i < n; ++i) store(dx[i], where(load(y[i]) > 0.0f, load(dy[i])));
 }
 
 }  // namespace tw::ops::TW_CPU

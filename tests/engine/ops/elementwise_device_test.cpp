@@ -121,6 +121,11 @@ TEST_P(Elementwise, DropoutFollowsTheDocumentedDraws) {
   EXPECT_NEAR(dropped / kLong, rate, 0.01);
   ops::dropout(ctx, rate, philox, 11, x, x);
   EXPECT_EQ(x.bits(), y.bits());
+
+  const OwnedTensor infinite({kLong}, dtype, Values(kLong, HUGE_VAL));
+  ops::dropout(ctx, rate, philox, 11, infinite, infinite);
+  const Values result = infinite.get();
+  for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(result[i], out[i] > 0 ? HUGE_VAL : 0.0) << i;
 }
 
 TEST_P(Elementwise, NormalizeUsesEachChannelsOwnStatistics) {
