@@ -12,16 +12,33 @@
 #ifdef TW_CPU
 namespace tw::ops::TW_CPU {
 
+// GCC 12 converts fp16 one value after the other, hence the intrinsics.
+
 template <class T>
 void narrow(const float* x, size_t n, std::byte* y) {
-  for (size_t i = 0; i < n; ++i) {
+  size_t i = 0;
+#if TW_VECTOR_BYTES >= 32
+  if constexpr (std::is_same_v<T, fp16>)
+    for (; i + 8 <= n; i += 8)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i * sizeof(T)),
+                       _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+  for (; i < n; ++i) {
     const T value(x[i]);
     std::memcpy(y + i * sizeof value, &value, sizeof value);
   }
 }
 template <class T>
 void widen(const std::byte* x, size_t n, float* y) {
-  for (size_t i = 0; i < n; ++i) {
+  size_t i = 0;
+#if TW_VECTOR_BYTES >= 32
+  if constexpr (std::is_same_v<T, fp16>)
+    for (; i + 8 <= n; i += 8) {
+      const auto* const from = reinterpret_cast<const __m128i*>(x + i * sizeof(T));
+      _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(from)));
+    }
+#endif
+  for (; i < n; ++i) {
     T value;
     std::memcpy(&value, x + i * sizeof value, sizeof value);
     y[i] = static_cast<float>(value);
