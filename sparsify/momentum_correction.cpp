@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "engine/core/parallel.h"
+#include "engine/ops/vector.h"
 #include "sparsify/exchange.h"
+#include "sparsify/kernels/moments.h"
 
 #define TW_KERNELS "sparsify/momentum_correction.cpp"
 #include "engine/core/each_instruction_set.h"
@@ -32,7 +34,9 @@ void correct_momentum(Context& ctx, float momentum, bool nesterov,
 }
 
 void clip_norm(Context& ctx, double limit, std::span<float> g) {
-  clip_norm_dispatch(ctx.device(), ctx, limit, g);
+  std::vector<Moments> blocks;
+  const double norm = std::sqrt(add_and_moments(ctx, {}, g, blocks).square);
+  if (norm > limit && std::isfinite(norm)) ops::scale(ctx, g, static_cast<float>(limit / norm));
 }
 
 bool clips_whole_gradient(const Settings& settings) {
@@ -59,20 +63,7 @@ void correct_cpu(Context& ctx, float momentum, bool nesterov,
     });
 }
 
-void clip_cpu(Context& ctx, double limit, std::span<float> g) {
-  double square = 0;
-  for (float x : g) square += double{x} * double{x};
-  const double norm = std::sqrt(square);
-  if (!(norm > limit) || !std::isfinite(norm)) return;
-  const float scale = static_cast<float>(limit / norm);
-  parallel_for(ctx, g.size(), kGrain, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) g[i] *= scale;
-  });
-}
-
-const bool momentum_correction_registered =
-    correct_momentum_dispatch.add(Device::cpu, correct_cpu) &&
-    clip_norm_dispatch.add(Device::cpu, clip_cpu);
+const bool momentum_correction_registered = correct_momentum_dispatch.add(Device::cpu, correct_cpu);
 const bool momentum_correction_settings = setting_groups().add(
     {"momentum_correction",
      "momentum before the selection, for any selector",

@@ -1,8 +1,4 @@
-#include <cmath>
-#include <vector>
-
 #include "engine/cuda/phases.h"
-#include "sparsify/kernels/moments.h"
 #include "sparsify/momentum_correction.h"
 
 namespace tw::cuda {
@@ -31,11 +27,6 @@ struct Correct {
   }
 };
 
-struct Scale {
-  float scale;
-  __device__ float operator()(int64_t, float x) const { return scale * x; }
-};
-
 void correct_cuda(Context& ctx, float momentum, bool nesterov,
                   std::span<const MomentumSlice> slices) {
   run_together<Correct>(ctx, "correct_momentum", slices.size(), [&](size_t i) {
@@ -44,17 +35,8 @@ void correct_cuda(Context& ctx, float momentum, bool nesterov,
   });
 }
 
-void clip_cuda(Context& ctx, double limit, std::span<float> g) {
-  std::vector<Moments> blocks;
-  const double norm = std::sqrt(add_and_moments(ctx, {}, g, blocks).square);
-  if (!(norm > limit) || !std::isfinite(norm)) return;
-  map(ctx, "clip_norm", std::ssize(g), Scale{static_cast<float>(limit / norm)}, g.data(),
-      static_cast<const float*>(g.data()));
-}
-
 const bool momentum_correction_registered =
-    correct_momentum_dispatch.add(Device::cuda, correct_cuda) &&
-    clip_norm_dispatch.add(Device::cuda, clip_cuda);
+    correct_momentum_dispatch.add(Device::cuda, correct_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

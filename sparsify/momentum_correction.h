@@ -50,6 +50,5 @@ MomentumCorrection momentum_correction(const Settings& settings, double momentum
 
 inline constinit DispatchTable<decltype(correct_momentum)> correct_momentum_dispatch{
     "correct_momentum"};
-inline constinit DispatchTable<decltype(clip_norm)> clip_norm_dispatch{"clip_norm"};
 
 }  // namespace tw
