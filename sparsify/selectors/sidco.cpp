@@ -8,7 +8,7 @@
 namespace tw {
 
 Sidco::Sidco(Context& ctx, const SidcoOptions& options, size_t slices)
-    : options_(options), slices_(slices), candidates_(Candidates::create(ctx)) {}
+    : options_(options), slices_(slices), sent_(slices), candidates_(Candidates::create(ctx)) {}
 
 SelectInfo Sidco::select(Context& ctx, const SelectStep& in, SparseVector& out) {
   Stages& slice = slices_.at(in.slice);
@@ -29,8 +29,8 @@ SelectInfo Sidco::select(Context& ctx, const SelectStep& in, SparseVector& out) 
   } else {
     info = candidates_->take_largest(ctx, k, ~0u, in.e, in.base, out);
   }
-  const auto sent = static_cast<double>(out.count - first);
-  adapt(slice, sent / static_cast<double>(k), in.density);
+  sent_[in.slice] = out.count - first;
+  adapt(slice, static_cast<double>(sent_[in.slice]) / static_cast<double>(k), in.density);
   return info;
 }
 
@@ -40,7 +40,8 @@ size_t Sidco::to_collect(const SelectStep& in, uint32_t stages) const {
   const double ratio = std::pow(in.density / options_.first_ratio, 1 / (stages - 1.0));
   for (uint32_t stage = 1; stage < stages && kMargin * share > kFew; ++stage) share *= ratio;
   const auto described = static_cast<size_t>(kMargin * share * static_cast<double>(in.e.size()));
-  return std::min(in.e.size(), std::max(2 * in.k, described));
+  const size_t last = sent_[in.slice];  // without it, an excess over 2 k would take a second pass
+  return std::min(in.e.size(), std::max({2 * in.k, described, last + last / 8}));
 }
 
 std::optional<double> Sidco::fit(Context& ctx, const SelectStep& in, double mean, uint32_t stages) {
