@@ -40,7 +40,9 @@ size_t Sidco::to_collect(const SelectStep& in, uint32_t stages) const {
   const double ratio = std::pow(in.density / options_.first_ratio, 1 / (stages - 1.0));
   for (uint32_t stage = 1; stage < stages && kMargin * share > kFew; ++stage) share *= ratio;
   const auto described = static_cast<size_t>(kMargin * share * static_cast<double>(in.e.size()));
-  const size_t last = sent_[in.slice];  // without it, an excess over 2 k would take a second pass
+  // Without it, an excess over 2 k would take a second pass. Several fits sum what is collected, so
+  // that it may not depend on what a run that resumes does not know.
+  const size_t last = stages == 1 ? sent_[in.slice] : 0;
   return std::min(in.e.size(), std::max({2 * in.k, described, last + last / 8}));
 }
 

@@ -130,6 +130,25 @@ TEST(Sidco, AdaptsTheNumberOfFits) {
   }
 }
 
+// one fit sends many times k of a vector with two scales: later steps collect as many at once
+TEST(Sidco, AnExcessOverKHasThePublishedEntriesInEachStep) {
+  constexpr size_t d = 100'000;
+  Context ctx;
+  Plain plain{.options = {}, .e = std::vector<float>(d)};
+  Sidco selector(ctx, {}, 1);
+  std::vector<float> g(d), e(d);
+  for (uint64_t step = 0; step < 4; ++step) {
+    fill_random(ctx, distributions().at("gaussian"), step, g);
+    for (size_t i = 0; i < d / 20; ++i) g[i] *= 1000;
+    SparseVector out;
+    selector.select(ctx, {.g = g, .e = e, .k = d / 1000, .density = 0.001, .step = step}, out);
+    EXPECT_GT(out.count, 10 * d / 1000);
+    ASSERT_EQ(Indices(out.index_span().begin(), out.index_span().end()),
+              plain.step(g, d / 1000, 0.001))
+        << step;
+  }
+}
+
 TEST(Sidco, TheMostFitsFollowFromTheDensityNotFromK) {
   // of seven entries, a density of 0.1 keeps one; ceil(log2(10)) is 4, ceil(log2(7)) is 3
   Context ctx;
