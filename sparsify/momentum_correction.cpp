@@ -6,7 +6,6 @@
 #include "engine/core/parallel.h"
 #include "engine/ops/vector.h"
 #include "sparsify/exchange.h"
-#include "sparsify/kernels/moments.h"
 
 #define TW_KERNELS "sparsify/momentum_correction.cpp"
 #include "engine/core/each_instruction_set.h"
@@ -33,8 +32,7 @@ void correct_momentum(Context& ctx, float momentum, bool nesterov,
   correct_momentum_dispatch(ctx.device(), ctx, momentum, nesterov, slices);
 }
 
-void clip_norm(Context& ctx, double limit, std::span<float> g) {
-  std::vector<Moments> blocks;
+void clip_norm(Context& ctx, double limit, std::span<float> g, std::vector<Moments>& blocks) {
   const double norm = std::sqrt(add_and_moments(ctx, {}, g, blocks).square);
   if (norm > limit && std::isfinite(norm)) ops::scale(ctx, g, static_cast<float>(limit / norm));
 }

@@ -17,9 +17,11 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "engine/core/context.h"
 #include "engine/core/settings.h"
+#include "sparsify/kernels/moments.h"
 
 namespace tw {
 
@@ -33,8 +35,8 @@ void correct_momentum(Context& ctx, float momentum, bool nesterov,
                       std::span<const MomentumSlice> slices);
 
 /// Scales g so that its Euclidean norm is at most `limit`. Does nothing if the norm is not finite.
-/// Allocates and waits for the device: not for a captured step.
-void clip_norm(Context& ctx, double limit, std::span<float> g);
+/// `blocks` is working memory. Waits for the device: not for a captured step.
+void clip_norm(Context& ctx, double limit, std::span<float> g, std::vector<Moments>& blocks);
 
 /// Whether the settings ask for one norm of the whole gradient.
 bool clips_whole_gradient(const Settings& settings);

@@ -107,7 +107,8 @@ StepReport SyncSgd::finish() {
     report_.sec_select = 0;
     report_.sec_exchange = lap(ctx_, clock);
   } else {
-    if (correction_.clips_whole) clip_norm(ctx_, correction_.clip, arena_.gradients());
+    if (correction_.clips_whole)
+      clip_norm(ctx_, correction_.clip, arena_.gradients(), norm_blocks_);
     for (size_t i = 0; i < buckets; ++i) exchange_bucket(ctx_, i);
   }
   report_.bytes_sent = comm_.bytes_sent() - bytes_before_;
@@ -219,7 +220,7 @@ void SyncSgd::select(Context& ctx, const Bucket& bucket, Control& control) {
     const double density = bucket.density(i, input_.density);
     const std::span<float> g = slice(arena_.gradients(), segment);
     const std::span<float> q = slice(local_momentum(), segment);
-    if (correction_.clips_slices()) clip_norm(ctx, correction_.clip, g);
+    if (correction_.clips_slices()) clip_norm(ctx, correction_.clip, g, norm_blocks_);
     if (!q.empty()) corrected_.push_back({g, q});
     slices_.push_back({.g = g,
                        .e = slice(residual(), segment),
@@ -264,7 +265,8 @@ void SyncSgd::unpack(Context& ctx, const Bucket& bucket, std::span<float> packed
   copy_segments(ctx, bucket, packed, false);
   if (!correction_.clips_slices()) return;
   for (const Segment& segment : bucket.segments)  // a sum over the ranks; the limit is of a mean
-    clip_norm(ctx, comm_.size() * correction_.clip, slice(arena_.gradients(), segment));
+    clip_norm(ctx, comm_.size() * correction_.clip, slice(arena_.gradients(), segment),
+              norm_blocks_);
 }
 
 /// Copies the segments of the gradients to packed ones, or, without `pack`, back.

@@ -89,6 +89,7 @@ class SyncSgd : public Optimizer {
   SparseVector selected_;
   // of the slices of a bucket; kept so that a step allocates nothing
   std::vector<SelectStep> slices_;
+  std::vector<Moments> norm_blocks_;  // of clip_norm
   std::vector<MomentumSlice> corrected_;
   std::vector<SelectInfo> infos_;
   ops::Transfers copies_;

@@ -86,8 +86,9 @@ TEST(VectorOpsOnGpu, ClippingHasTheBitsOfTheCpu) {
   for (const size_t n : kLengths)
     for (const double limit : {0.5, 1e9}) {
       Vectors v(n);
-      clip_norm(v.cpu, limit, v.cpu_a);
-      clip_norm(v.gpu, limit, v.gpu_a.floats());
+      std::vector<Moments> blocks;
+      clip_norm(v.cpu, limit, v.cpu_a, blocks);
+      clip_norm(v.gpu, limit, v.gpu_a.floats(), blocks);
       EXPECT_EQ(v.fetched(v.gpu_a), v.cpu_a);
     }
 }
