@@ -101,14 +101,19 @@ TEST(AnalyzeSelect, SendsTheSameEntriesUnderEveryInstructionSet) {
     EXPECT_EQ(ended.code, 0) << ended.output;
     return indices_in(to);
   };
-  for (const char* distribution : {"gaussian", "laplace", "t3", "layers", "spike"}) {
+  // one entry of the last one is larger than all others together
+  for (const auto& [distribution, fewest] : {std::pair{"gaussian", 10u},
+                                             {"laplace", 10u},
+                                             {"t3", 10u},
+                                             {"layers", 10u},
+                                             {"spike", 0u}}) {
     fill_by_name(Context(), distribution, 1, u);
     SafetensorsWriter writer;
     writer.add("u", {u.data(), {std::ssize(u)}, DType::f32, Device::cpu});
     writer.write(folder / "u.safetensors");
     for (const auto& [selector, entry] : selectors().entries()) {
       const auto expected = selected(InstructionSet::baseline, selector);
-      EXPECT_FALSE(expected.empty()) << selector << ", " << distribution;
+      EXPECT_GT(expected.size(), fewest) << selector << ", " << distribution;
       for (int set = 1; set <= static_cast<int>(instruction_set()); ++set)
         EXPECT_EQ(selected(InstructionSet{set}, selector), expected)
             << selector << ", " << distribution << ", " << name(InstructionSet{set});
