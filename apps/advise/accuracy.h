@@ -27,8 +27,8 @@ struct Accuracy {
 };
 
 /// Reads a table with the columns of configs/accuracy.csv, with or without the last two (images and
-/// curve). UserError names `source` and the line of
-/// a value that is no number, out of range or missing, or of an unknown sparsifier.
+/// curve). UserError names `source` and the line of a value that is no number, out of range or
+/// missing, or of an unknown sparsifier.
 std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string& source);
 
 /// configs/accuracy.csv as it was when the program was built.
