@@ -41,8 +41,8 @@ class Sidco final : public Selector {
   };
 
   /// The number of entries to collect in the pass that adds: those of the first fit with few, for
-  /// it and the fits after it; with one fit, those that the last step sent. The fits before it take a
-  /// pass each, which is faster than a long list.
+  /// it and the fits after it; with one fit, those that the last step sent. The fits before it take
+  /// a pass each, which is faster than a long list.
   size_t to_collect(const SelectStep& in, uint32_t stages) const;
   /// The threshold for u = in.e, whose mean magnitude is given; none if a fit has no entries.
   std::optional<double> fit(Context& ctx, const SelectStep& in, double mean, uint32_t stages);

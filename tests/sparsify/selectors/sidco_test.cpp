@@ -132,7 +132,7 @@ TEST(Sidco, AdaptsTheNumberOfFits) {
 
 // one fit sends many times k of a vector with two scales: later steps collect as many at once
 TEST(Sidco, AnExcessOverKHasThePublishedEntriesInEachStep) {
-  constexpr size_t d = 100'000;
+  constexpr size_t d = 100'000, k = d / 1000;
   Context ctx;
   Plain plain{.options = {}, .e = std::vector<float>(d)};
   Sidco selector(ctx, {}, 1);
@@ -141,11 +141,9 @@ TEST(Sidco, AnExcessOverKHasThePublishedEntriesInEachStep) {
     fill_random(ctx, distributions().at("gaussian"), step, g);
     for (size_t i = 0; i < d / 20; ++i) g[i] *= 1000;
     SparseVector out;
-    selector.select(ctx, {.g = g, .e = e, .k = d / 1000, .density = 0.001, .step = step}, out);
-    EXPECT_GT(out.count, 10 * d / 1000);
-    ASSERT_EQ(Indices(out.index_span().begin(), out.index_span().end()),
-              plain.step(g, d / 1000, 0.001))
-        << step;
+    selector.select(ctx, {.g = g, .e = e, .k = k, .density = 0.001, .step = step}, out);
+    EXPECT_GT(out.count, 10 * k);
+    ASSERT_EQ(Indices(out.index_span().begin(), out.index_span().end()), plain.step(g, k, 0.001));
   }
 }
 
