@@ -95,9 +95,7 @@ def output_columns():
 
 
 def number(value):
-    if value is None:
-        return ""
-    return f"{value:.9g}" if isinstance(value, float) else value
+    return "" if value is None else f"{value:.9g}" if isinstance(value, float) else value
 
 
 def width(text):
@@ -111,7 +109,8 @@ def padded(text, size, to_left):
 
 
 def setting(values, key):
-    return settings.text(values[key]) if key in values else None
+    dense = key == "density" and values.get("sparsifier") in settings.DENSE  # which sends all
+    return settings.text(values[key]) if key in values and not dense else None
 
 
 def names_of(runs):

@@ -69,9 +69,9 @@ script -qec "stty cols 60; $compare" /dev/null </dev/null | tr -d '\r' >"$work/s
 expect '^run +topk-s1 +topk-s2$'
 expect '^val_top1 +0\.[0-9]{4} +0\.[0-9]{4}$'
 [[ $(wc -L <"$work/said") -le 60 ]]
-scripts/compare.py "$runs/dense" "$runs/topk-s1" --markdown >"$work/said"
-expect '^\| run \| sparsifier \| link \| state '
-expect '^\| dense \| dense \| 100Mbit,1ms \| finished '
+scripts/compare.py "$runs/dense" "$runs/stopped" --markdown >"$work/said"
+expect '^\| run \| sparsifier \| density \| link \| state '
+expect '^\| dense \| dense \| – \| 100Mbit,1ms \| finished '
 python3 - "$runs" <<'PY'
 import csv
 import io
