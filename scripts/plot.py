@@ -84,8 +84,8 @@ def main():
     for name, (_, program) in TABLES.items():
         parser.add_argument(f"--{name}", metavar="CSV",
                             help=f"draw a table of `{program}` instead")
-    parser.add_argument("-o", "--output", type=Path, default="curves.png",
-                        help="picture (png, pdf, svg)")
+    parser.add_argument("-o", "--output", type=Path,
+                        help="picture (png, pdf, svg); default: curves.png, advice.png, …")
     parser.add_argument("--group-seeds", action="store_true", help="one line for all seeds")
     parser.add_argument("--title", default="", help="text above the picture")
     options = parser.parse_args()
@@ -96,6 +96,7 @@ def main():
     if not tables and not options.runs:
         flags = " or ".join(f"--{name}" for name in TABLES)
         parser.error(f"RUN, {flags} is missing; --help lists all")
+    output = options.output or Path(f"{(*tables, 'curves')[0]}.png")
     if not with_matplotlib():
         raise UserError(f"{sys.executable} has no matplotlib; on Debian: "
                         "apt-get install python3-matplotlib")
@@ -103,13 +104,13 @@ def main():
     if tables:
         table = TABLES[tables[0]][0](Path(getattr(options, tables[0])))
         draw = getattr(figures, f"draw_{tables[0]}")
-        figures.save(lambda: draw(table, options.title), options.output)
+        figures.save(lambda: draw(table, options.title), output)
         return
 
     runs = with_points([opened(folder) for folder in options.runs])
     lines = grouped(runs) if options.group_seeds else labelled(runs)
     units = [figures.Unit(label, seeds, band=options.group_seeds) for label, seeds in lines]
-    figures.save(lambda: figures.draw(units, options.title), options.output)
+    figures.save(lambda: figures.draw(units, options.title), output)
 
 
 if __name__ == "__main__":

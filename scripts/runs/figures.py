@@ -1,13 +1,17 @@
 """The figures of plot.py: curves of runs, and predictions of `advise`. Needs matplotlib."""
 
+import contextlib
 import io
+import itertools
 import math
+import sys
 import textwrap
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib import font_manager
 from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,
                                MaxNLocator)
 
@@ -249,18 +253,36 @@ def draw_advice(predictions, title):
     return figure
 
 
+def drawable(names):
+    """The names, after a choice of fonts; one that no font can write is the number of its class."""
+    missing, families = set("".join(names)), []
+    usual = font_manager.findfont(font_manager.FontProperties())
+    fonts = sorted(font_manager.fontManager.ttflist, key=lambda font: font.fname != usual)
+    for font in itertools.takewhile(lambda _: missing, fonts):
+        with contextlib.suppress(OSError, RuntimeError):  # gone, or not scalable
+            left = missing - set(map(chr, font_manager.get_font(font.fname).get_charmap()))
+            if left < missing and "Last Resort" not in font.name:
+                missing, families = left, [*families, font.name]
+    plt.rcParams["font.family"] = families or ["sans-serif"]
+    bad = [name for name in names if missing & set(name)]
+    if bad:
+        print(f"{program_name()}: no font can write {', '.join(bad)}: shown as numbers; Debian's "
+              "fonts-noto-cjk has Chinese, Japanese and Korean", file=sys.stderr)
+    return [str(i) if name in bad else name for i, name in enumerate(names)]
+
+
 def draw_confusion(table, title):
     """A cell for each label (row) and prediction (column): its colour is the share of the label's
     images, its number their count."""
     names, counts = table
+    most = 60  # names and numbers that are legible
+    labels = [shortened(name, 24) for name in drawable(names)] if len(names) <= most else []
     side = min(40, max(4, 0.45 * len(names) + 2))
     figure, axes = plt.subplots(figsize=(side + 1, side))
     picture = axes.imshow(confusion.shares(counts), cmap="Blues", vmin=0, vmax=1)
     axes.set(xlabel="prediction", ylabel="label", title="Images by label and prediction")
     axes.grid(False)
-    most = 60  # names and numbers that are legible
-    if len(names) <= most:
-        labels = [shortened(name, 24) for name in names]
+    if labels:
         axes.set_xticks(range(len(names)), labels, rotation=90)
         axes.set_yticks(range(len(names)), labels)
         for label, row in enumerate(confusion.shares(counts)):
