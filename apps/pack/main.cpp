@@ -24,7 +24,8 @@ struct PackConfig {
 OptionTable PackConfig::table() {
   OptionTable t;
   t.group("Files");
-  t.add("data-dir", dir, "folder with train and val; also without the flag: pack DIR",
+  t.add("data-dir", dir,
+        "folder as train takes it: with train and val, or train, or class folders; also: pack DIR",
         {.required = true, .positional = true});
   t.add("output", file, "record file to write", {.required = true});
   t.group("Images");
@@ -42,9 +43,7 @@ OptionTable PackConfig::table() {
 int run(int argc, char** argv) {
   PackConfig config;
   OptionTable table = config.table();
-  table.parse_and_set(
-      argc, argv,
-      "pack: the images of train/<class> and val/<class> into one checksummed record file");
+  table.parse_and_set(argc, argv, "pack: the images of a folder into one checksummed record file");
   check(config.options.resize > 0 || !table.is_set("quality"),
         "[options] quality is for shrunk images; without --resize all keep their bytes");
   config.options.seed = static_cast<uint64_t>(config.seed);
@@ -57,6 +56,8 @@ int run(int argc, char** argv) {
   fmt::print("{}: {} training and {} validation images, {} of them shrunk, {} damaged, {}\n",
              config.file, report.train, report.val, report.resized, report.skipped.count(),
              bytes_text(static_cast<double>(report.bytes)));
+  if (report.val == 0)
+    fmt::print("no val is in it: train holds out a tenth of each class (--val-split)\n");
   return 0;
 }
 

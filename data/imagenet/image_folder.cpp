@@ -169,10 +169,6 @@ bool holds_class_folders(const fs::path& dir) {
 }
 
 ImageFolders open_image_folders(const fs::path& dir) {
-  check(!holds_class_folders(dir),
-        "[imagefolder] {} holds class folders; expected the folders train and val, and in each the "
-        "class folders",
-        dir.string());
   ImageFolders both{
       std::make_shared<ImageFolder>(dir / "train"), std::make_shared<ImageFolder>(dir / "val"), {}};
   for (const auto& half : {both.train, both.val}) both.left_out.add(half->left_out());

@@ -29,40 +29,43 @@ Sources open_sources(const DataConfig& config) {
   const size_t val_size = config.val_size;
   std::error_code ignored;
   const bool file = std::filesystem::is_regular_file(path, ignored);
+  const auto records = file ? std::make_shared<const RecordFile>(path) : nullptr;
   const bool train = std::filesystem::is_directory(path / "train", ignored),
-             val = std::filesystem::exists(path / "val", ignored);
-  const bool classes = !file && !train && !val && holds_class_folders(path);
+             val = file ? records->val_size() > 0 : std::filesystem::exists(path / "val", ignored);
+  const bool classes = !train && !val && (file || holds_class_folders(path));
   const double split = config.val_split.value_or(classes && val_size == 0 ? kSplit : 0);
-  check(val_size == 0 || !(file || val),
+  check(val_size == 0 || !val,
         "[imagefolder] val-size is {}; expected 0: {} has validation images of its own", val_size,
         path.string());
-  check(split == 0 || !(file || val),
+  check(split == 0 || !val,
         "[imagefolder] val-split is {}; expected 0: {} has validation images of its own", split,
         path.string());
+  if (config.whole && file && !val)
+    return {nullptr, record_source(records, true), records->classes(), "all images", ""};
   if (config.whole && !file && (val || !train)) {
     const auto folder = std::make_shared<const ImageFolder>(val ? path / "val" : path);
     return {nullptr, folder, folder->classes(), "all images", left_out_text(folder->left_out())};
   }
-  if (file) {
-    const auto records = std::make_shared<const RecordFile>(path);
+  if (file && val)
     return {record_source(records, true), record_source(records, false), records->classes(),
             "val of the record file", ""};
-  }
   const bool holds_out = val_size > 0 || split > 0;
   check(val || holds_out || !(train || classes),
-        "[imagefolder] there is no folder {}; --val-split 0.1 holds out a tenth of each class",
-        (path / "val").string());
+        "[imagefolder] there is no {}; --val-split 0.1 holds out a tenth of each class",
+        file ? "val in " + path.string() : "folder " + (path / "val").string());
   if ((train || classes) && holds_out) {
-    const auto folder = std::make_shared<const ImageFolder>(train ? path / "train" : path);
-    check(val_size < folder->size(),
+    const auto folder =
+        file ? nullptr : std::make_shared<const ImageFolder>(train ? path / "train" : path);
+    const std::shared_ptr<const ImageSource> all = file ? record_source(records, true) : folder;
+    check(val_size < all->size(),
           "[imagefolder] val-size is {}, expected less than the {} training images", val_size,
-          folder->size());
-    return {folder,
+          all->size());
+    return {all,
             nullptr,
-            folder->classes(),
+            file ? records->classes() : folder->classes(),
             split > 0 ? fmt::format("{} of each class held out", split)
                       : fmt::format("{} held-out training images", val_size),
-            left_out_text(folder->left_out()),
+            file ? "" : left_out_text(folder->left_out()),
             split};
   }
   const ImageFolders folders = open_image_folders(path);

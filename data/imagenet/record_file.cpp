@@ -59,7 +59,7 @@ void RecordFile::parse() {
   if (!samples_.empty())  // memcpy does not accept null
     std::memcpy(samples_.data(), text + header.description_bytes, samples_.size() * sizeof(Sample));
   names_ = {text + header.description_bytes + samples_.size() * sizeof(Sample), header.name_bytes};
-  check(train_ >= 1 && train_ < samples_.size(), "{}: {} training images of {}", prefix, train_,
+  check(train_ >= 1 && train_ <= samples_.size(), "{}: {} training images of {}", prefix, train_,
         samples_.size());
   uint64_t name_begin = 0;
   for (const Sample& sample : samples_) {

@@ -28,13 +28,14 @@ struct PackOptions {
 };
 
 struct PackReport {
-  size_t train = 0, val = 0, resized = 0;  ///< images
+  size_t train = 0, val = 0, resized = 0;  ///< images; val is 0 without a folder of that name
   uint64_t bytes = 0;                      ///< of the record file
   Tally skipped;                           ///< damaged files by class: "file: reason"
   std::string left_out;                    ///< files that are no images, by reason
 };
 
-/// Packs dir/train and dir/val into `file`, which is renamed into place when it is complete.
+/// Packs dir/train and dir/val, or where there is no val the images of train or of class folders,
+/// into `file`, which is renamed into place when it is complete.
 /// Decodes every image to check it. UserError at a damaged image unless skip_bad; Fault when the
 /// disk is full, or when `stop` asks to end.
 PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesystem::path& file,

@@ -58,7 +58,7 @@ Packed pack_one(const ImageFolder& folder, size_t i, const PackOptions& options,
   } catch (const ImageError& error) {
     packed.bytes.clear();
     packed.damage = fmt::format("{}: {}", folder.name(i), error.what());
-    if (!options.skip_bad) fail("[pack] {}", packed.damage);
+    if (!options.skip_bad) fail("[pack] {}; --bad-images skip goes on without it", packed.damage);
   }
   return packed;
 }
@@ -138,6 +138,16 @@ std::vector<RecordFile::Sample> write_folder(std::ostream& out, const ImageFolde
   return samples;
 }
 
+/// Both halves; without val the images of train, or of the class folders, and no val.
+ImageFolders open_to_pack(const std::filesystem::path& dir) {
+  std::error_code unknown;
+  const bool train = std::filesystem::is_directory(dir / "train", unknown);
+  if (std::filesystem::exists(dir / "val", unknown) || !(train || holds_class_folders(dir)))
+    return open_image_folders(dir);
+  const auto whole = std::make_shared<const ImageFolder>(train ? dir / "train" : dir);
+  return {whole, nullptr, whole->left_out()};
+}
+
 }  // namespace
 
 PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesystem::path& file,
@@ -147,7 +157,7 @@ PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesy
         "[pack] {} is not a file", file.string());
   check(!file.has_parent_path() || std::filesystem::is_directory(file.parent_path(), unknown),
         "[pack] there is no folder {}", file.parent_path().string());
-  const ImageFolders folders = open_image_folders(dir);
+  const ImageFolders folders = open_to_pack(dir);
   PackReport report;
   report.left_out = left_out_text(folders.left_out);
   write_atomically(file, [&](std::ostream& out) {
@@ -157,11 +167,13 @@ PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesy
     std::string names;
     auto samples = write_folder(out, *folders.train, true, options, offset, names, report);
     report.train = samples.size();
-    const auto val = write_folder(out, *folders.val, false, options, offset, names, report);
-    report.val = val.size();
-    check(report.train > 0 && report.val > 0,
+    if (folders.val) {
+      const auto val = write_folder(out, *folders.val, false, options, offset, names, report);
+      report.val = val.size();
+      samples.insert(samples.end(), val.begin(), val.end());
+    }
+    check(report.train > 0 && (!folders.val || report.val > 0),
           "[pack] {}: no undamaged training or validation images", dir.string());
-    samples.insert(samples.end(), val.begin(), val.end());
 
     const nlohmann::ordered_json description = {{"train", report.train},
                                                 {"resize", options.resize},
