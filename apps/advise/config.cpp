@@ -61,7 +61,9 @@ OptionTable AdviseConfig::table() {
         {.least = 1, .most = 100000, .old_name = "steps"});
 
   t.group("Output");
-  t.add("ranks", ranks, "numbers of ranks to predict for", {.least = 1, .most = 65536});
+  t.add("ranks", ranks,
+        "numbers of ranks to predict for; auto: as many as measure, or 2 to 64 if that is one",
+        {.least = 1, .most = 65536, .empty_list = "auto"});
   t.add("max-loss", max_loss,
         "points of top-1 that a recommended sparsifier may have lost to dense SGD in training",
         {.most = 100});
@@ -95,7 +97,6 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   }
   check(config.settings.integer(kNodeSetting) > 0,
         "[options] {} is 0; expected the ranks on each machine of the predictions", kNodeSetting);
-  check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");
   std::ranges::sort(config.ranks);
   config.ranks.erase(std::ranges::unique(config.ranks).begin(), config.ranks.end());
   check(config.compute == 0 || config.compute_profile.empty(),

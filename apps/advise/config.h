@@ -36,7 +36,7 @@ struct AdviseConfig {
   double comm_timeout = 60;
 
   // answer
-  std::vector<int64_t> ranks{2, 4, 8, 16, 32, 64};
+  std::vector<int64_t> ranks{};  ///< empty: chosen when it is known how many measure
   double max_loss = 2, to_accuracy = 0;
   int64_t epochs = 0;
   std::string accuracy, csv;

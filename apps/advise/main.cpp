@@ -198,6 +198,8 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
               config.density);
   print_comparison(console, comparison, config.ranks);
+  if (comm.size() > 1 && config.ranks == std::vector<int64_t>{comm.size()})
+    console.line("--ranks 4,8,16 predicts for other numbers of ranks");
   if (config.to_accuracy > 0) print_times_to(console, comparison, config.ranks, config.to_accuracy);
   if (topology) print_brakes(console, *topology, comparison, config.ranks);
   if (config.csv.empty()) return;
@@ -218,6 +220,11 @@ int run(Communicator& world, int argc, char** argv) {
   run_collectively(world, [&] { config = parse_advise_config(argc, argv); });
   check_ranks(world, config.workers);
   check_same_setup(world, setup_of(config));
+  if (config.ranks.empty()) {
+    const int64_t measuring = std::max<int64_t>(config.workers, world.size());
+    config.ranks =
+        measuring > 1 ? std::vector{measuring} : std::vector<int64_t>{2, 4, 8, 16, 32, 64};
+  }
   if (config.workers <= 1)
     advise(world, config);
   else

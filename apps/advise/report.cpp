@@ -76,6 +76,18 @@ void print_clauses(Console& console, std::string_view sentence) {
   }
 }
 
+/// Columns of at least these widths, or as wide as their longest cell.
+void print_columns(Console& console, std::vector<size_t> widths,
+                   const std::vector<std::vector<std::string>>& rows) {
+  for (const auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
+    console.line("{}", line.substr(0, line.find_last_not_of(' ') + 1));
+  }
+}
+
 void write_rows(std::ostream& out, const Comparison& comparison, const std::vector<int64_t>& ranks,
                 bool at_link) {
   const auto cells = [](const Interval& of) {
@@ -140,17 +152,18 @@ void print_costs(Console& console, const Rounds& rounds, double d, double densit
 
 void print_comparison(Console& console, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
-  constexpr auto kRow = "{:<18} {:<18} {:<17} {:<19} {}";
   for (const int64_t p : ranks) {
     const int count = static_cast<int>(p);
     console.line("\n{} rank{}; the best dense exchange: {}", p, p == 1 ? "" : "s",
                  comparison.best_dense(count).label());
-    console.line(kRow, "exchange", "ms per iteration", "times dense", "break-even Gbit/s", "top-1");
+    std::vector<std::vector<std::string>> table{
+        {"exchange", "ms per iteration", "times dense", "break-even Gbit/s", "top-1"}};
     for (const Prediction* c : rows_of_table(comparison, count))
-      console.line(kRow, c->kind(), milliseconds_text(comparison.seconds(*c, count)),
-                   interval_text(comparison.speedup(*c, count), "{:.2f}"),
-                   c->synchronous_dense() ? "" : break_even_text(comparison.window(*c, count)),
-                   accuracy_text(comparison, *c));
+      table.push_back({c->kind(), milliseconds_text(comparison.seconds(*c, count)),
+                       interval_text(comparison.speedup(*c, count), "{:.2f}"),
+                       c->synchronous_dense() ? "" : break_even_text(comparison.window(*c, count)),
+                       accuracy_text(comparison, *c)});
+    print_columns(console, {17, 17, 16, 18, 0}, table);
   }
   console.line("");
   console.paragraph(
@@ -171,7 +184,6 @@ void print_times_to(Console& console, const Comparison& comparison,
     double epochs;
     Interval seconds;
   };
-  constexpr auto kRow = "{:<18} {:<18} {:<9} {}";
   for (const int64_t p : ranks) {
     const int count = static_cast<int>(p);
     std::vector<Row> rows;
@@ -191,11 +203,13 @@ void print_times_to(Console& console, const Comparison& comparison,
       continue;
     }
     std::ranges::stable_sort(rows, {}, [](const Row& row) { return row.seconds.mid; });
-    console.line(kRow, "exchange", "seconds", "epochs", "by a training of");
+    std::vector<std::vector<std::string>> table{
+        {"exchange", "seconds", "epochs", "by a training of"}};
     for (const Row& row : rows)
-      console.line(kRow, row.of->kind(),
-                   interval_text(row.seconds, row.seconds.high >= 1000 ? "{:.0f}" : "{:.3g}"),
-                   fmt::format("{:.1f}", row.epochs), row.training->training());
+      table.push_back({row.of->kind(),
+                       interval_text(row.seconds, row.seconds.high >= 1000 ? "{:.0f}" : "{:.3g}"),
+                       fmt::format("{:.1f}", row.epochs), row.training->training()});
+    print_columns(console, {17, 17, 8, 0}, table);
     if (!without.empty())
       console.paragraph("no training has reached it: {}", fmt::join(without, ", "));
     const Accuracy& first = *rows.front().training;
@@ -204,9 +218,8 @@ void print_times_to(Console& console, const Comparison& comparison,
           "a step of the trainings has {} images, here {}: that as many epochs are enough is not "
           "measured",
           first.ranks * first.batch_size, comparison.images(count));
-    const auto best = rows.begin(), dense = std::ranges::find_if(rows, [](const Row&row) {
-                                      return row.of->synchronous_dense();
-                                    });
+    const auto best = rows.begin(),
+               dense = std::ranges::find_if(rows, &Prediction::synchronous_dense, &Row::of);
     if (dense == best || dense == rows.end()) continue;
     console.paragraph("{} takes {:.2f} of the seconds of {}, the fastest dense exchange of these",
                       best->of->kind(), best->seconds.mid / dense->seconds.mid, dense->of->kind());
@@ -218,8 +231,7 @@ void print_brakes(Console& console, const Topology& topology, const Comparison& 
   console.line("");
   console.paragraph(
       "links or ranks are not alike: the seconds are those of ports and ranks as slow as the "
-      "slowest, "
-      "an upper bound where an exchange seldom uses that port; outages are not counted");
+      "slowest, an upper bound where an exchange seldom uses that port; outages are not counted");
   for (const int64_t p : ranks)
     for (const std::string& sentence : brakes(topology, comparison, static_cast<int>(p)))
       print_clauses(console, sentence);
@@ -227,9 +239,9 @@ void print_brakes(Console& console, const Topology& topology, const Comparison& 
 
 void write_comparison(std::ostream& out, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
-  out << "sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,iteration_"
-         "low,"
-         "iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_high,"
+  out << "sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,"
+         "iteration_low,iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_"
+         "high,"
          "break_even_gbit,break_even_low,break_even_high,top1_points"
       << provenance_names() << "\n";
   write_rows(out, comparison, ranks, true);
