@@ -5,6 +5,7 @@
 #include "apps/common/classifier.h"
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
+#include "apps/common/top5.h"
 #include "apps/common/version.h"
 #include "apps/eval/confusion.h"
 #include "data/class_names.h"
@@ -202,13 +203,11 @@ int run(int argc, char** argv) {
   const auto share = [&](int64_t part) {
     return static_cast<double>(part) / static_cast<double>(count);
   };
-  constexpr int64_t kClassesForTop5 = 10;
-  const bool top5 = network.spec.classes >= kClassesForTop5;
   fmt::print("{}: {}, {} images of {}\n", printable(network.weights.path().string()), network.model,
              count, printable(source));
   print_classes(confusion);
   fmt::print("top-1 {:.4f} ({} of {}){}\n", share(confusion.top1()), confusion.top1(), count,
-             top5 ? fmt::format(", top-5 {:.4f}", share(confusion.top5())) : "");
+             top5_text(", ", share(confusion.top5()), network.spec.classes));
 
   if (!config.save.empty()) write_output(config.save, predictions);
   if (folder.empty()) return 0;

@@ -13,6 +13,7 @@
 
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
+#include "apps/common/top5.h"
 #include "apps/common/version.h"
 #include "apps/train/checkpoint.h"
 #include "data/tally.h"
@@ -121,8 +122,8 @@ RunResult result_of(const ops::LossSums& val, bool stopped) {
 }
 
 std::string test_text(const RunSummary& summary) {
-  return fmt::format("test top-1 {:.4f}  top-5 {:.4f} on {}, by the weights of {}",
-                     summary.result.test_top1, summary.result.test_top5, summary.test_name,
+  return fmt::format("test top-1 {:.4f}{} on {}, by the weights of {}", summary.result.test_top1,
+                     top5_text("  ", summary.result.test_top5, summary.classes), summary.test_name,
                      summary.test_weights);
 }
 
@@ -278,9 +279,10 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
     return;
   }
   const std::string validation =
-      std::isnan(result.val_top1) ? "not validated"
-                                  : fmt::format("top-1 {:.4f}  top-5 {:.4f} on {}", result.val_top1,
-                                                result.val_top5, summary.val_name);
+      std::isnan(result.val_top1)
+          ? "not validated"
+          : fmt::format("top-1 {:.4f}{} on {}", result.val_top1,
+                        top5_text("  ", result.val_top5, summary.classes), summary.val_name);
   // the bytes are those of the whole run
   const std::string time = summary.resumed
                                ? fmt::format("{} of training, {} since it resumed",

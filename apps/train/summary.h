@@ -32,6 +32,7 @@ RunResult result_of(const ops::LossSums& val, bool stopped = false);
 
 struct RunSummary {
   RunResult result;
+  int64_t classes = 0;
   std::string val_name{};                   ///< the images used for validation
   std::string test_name{}, test_weights{};  ///< of --test-dir; empty without it
   double seconds = 0;                       ///< of this process, with validation and checkpoints

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "apps/common/rank_utils.h"
+#include "apps/common/top5.h"
 #include "apps/train/checkpoint_description.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
@@ -300,12 +301,13 @@ RunResult Run::evaluate_only() {
     return result_of({}, true);
   }
   check_finite(val_, "with these weights");
-  RunSummary summary{.result = result_of(val_)};
+  RunSummary summary{.result = result_of(val_), .classes = data_.train->classes};
   test(summary, false);
   skipped_.report(comm_, data_, console_);
   const RunResult& result = summary.result;
-  console_.line("top-1 {:.4f}  top-5 {:.4f}  loss {:.4f} on {} ({} images)", result.val_top1,
-                result.val_top5, result.val_loss, data_.val_name, val_.count);
+  console_.line("top-1 {:.4f}{}  loss {:.4f} on {} ({} images)", result.val_top1,
+                top5_text("  ", result.val_top5, summary.classes), result.val_loss, data_.val_name,
+                val_.count);
   if (data_.test) console_.line("{}", test_text(summary));
   return result;
 }
@@ -318,6 +320,7 @@ RunResult Run::finish(bool stopped) {
   if (validates) validate();
   const StatisticsSwap swap(model_, statistics());
   RunSummary summary{.result = result_of(val_, stopped),
+                     .classes = data_.train->classes,
                      .val_name = data_.val_name,
                      .seconds = clock_.total(),
                      .weights_hash = common_weights_hash(comm_, model_.arena()),

@@ -56,8 +56,8 @@ class Run:
 
     @property
     def has_few_classes(self):
-        """Whether top-5 says nothing: a finished run names less than ten classes."""
-        return 0 < len(self.summary.get("classes", ())) < 10
+        """Whether top-5 says nothing: the run names less than ten classes."""
+        return 0 < len((self.summary or self.config.get("run", {})).get("classes") or ()) < 10
 
     def optional(self, name):
         """A table that not every run writes, or None."""
