@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "apps/common/console.h"
@@ -12,6 +13,7 @@
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
 #include "engine/core/settings.h"
+#include "engine/io/file.h"
 
 namespace tw {
 
@@ -29,6 +31,10 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   CLI::App app(description, argv[0]);
   app.allow_extras();
   app.set_version_flag("--version", version_text, "Print the versions of this build and exit");
+  app.footer(
+      "Exit code: 0 finished, 1 a fault, 2 wrong options, files or data, 3 stopped by a signal "
+      "with "
+      "a checkpoint, 4 numbers that are not finite");
   constexpr size_t kHelpColumn = 34;
   app.get_formatter()->column_width(kHelpColumn);
   Given given;
@@ -105,10 +111,12 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
 }
 
 std::string OptionTable::hint_at_flag(const std::string& argument) const {
+  std::error_code ignored;
   for (const Option& option : options_)
     if ((option.name == "config" && argument.ends_with(".json")) ||
+        (option.name == "data-dir" && std::filesystem::is_directory(argument, ignored)) ||
         std::ranges::find(option.rules.suggestions, argument) != option.rules.suggestions.end())
-      return fmt::format("; did you mean --{} {}", option.name, argument);
+      return fmt::format("; did you mean --{} {}", option.name, shell_word(argument));
   return "";
 }
 

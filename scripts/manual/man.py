@@ -81,7 +81,7 @@ def overview(commands, version):
     page += (".SH ENVIRONMENT\n.TP\nTHINWIRE_BIN\nFolder of the programs.\n"
              ".TP\nTHINWIRE_CACHE\nFolder of data sets (default: data\\-cache).\n")
     return page + (".SH EXIT STATUS\n0 after success, 1 after a failure, 2 after a wrong option or "
-                   "command, 3 if a signal has stopped a training run.\n")
+                   "command, 3 after a signal to train, 4 after numbers that are not finite.\n")
 
 
 def pages(commands, version):
