@@ -7,6 +7,7 @@
 #include "engine/device/graph.h"
 #include "engine/ops/conv2d.h"
 #include "tests/emulator/libraries/cudnn.h"
+#include "tests/support/error_text.h"
 
 namespace tw {
 namespace {
@@ -79,13 +80,8 @@ TEST_P(Engines, ThatCannotBeCapturedAreTheLastResort) {
 }
 
 TEST_P(Engines, NoneIsReported) {
-  try {
-    create({Engine::refuses, Engine::refuses});
-    FAIL() << "nothing was thrown";
-  } catch (const Fault& fault) {
-    EXPECT_NE(std::string(fault.what()).find("has no engine for: forward"), std::string::npos)
-        << fault.what();
-  }
+  const auto error = test::error_text<Fault>([&] { create({Engine::refuses, Engine::refuses}); });
+  EXPECT_NE(error.find("has no engine for: forward"), std::string::npos) << error;
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Engines, testing::Bool(), [](const auto& deterministic) {

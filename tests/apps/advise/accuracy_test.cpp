@@ -9,6 +9,7 @@
 #include "engine/core/error.h"
 #include "models/model.h"
 #include "sparsify/sparsifier.h"
+#include "tests/support/error_text.h"
 
 namespace tw::test {
 namespace {
@@ -66,12 +67,7 @@ TEST(Accuracy, ACurveSaysWhenAnAccuracyIsReached) {
 
 TEST(Accuracy, AWrongTableNamesTheLine) {
   const auto error = [](const std::string& text) {
-    try {
-      parse_accuracies(text, "here.csv");
-    } catch (const UserError& failed) {
-      return std::string(failed.what());
-    }
-    return std::string("no error");
+    return error_text<UserError>([&] { parse_accuracies(text, "here.csv"); });
   };
   EXPECT_NE(error("a,b\n").find("here.csv: expected the columns"), std::string::npos);
   EXPECT_NE(error(table("topk,,net\n")).find("here.csv, line 2: 3 cells"), std::string::npos);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "tests/support/error_text.h"
+
 namespace tw::test {
 namespace {
 
@@ -29,14 +31,9 @@ TEST(DispatchTable, AMissingImplementationNamesOpAndDevice) {
   int calls = 0;
   EXPECT_TRUE(triple_dispatch.has(Device::cpu));
   EXPECT_FALSE(triple_dispatch.has(Device::cuda));
-  try {
-    triple_dispatch(Device::cuda, nullptr, calls);
-    FAIL() << "nothing was thrown";
-  } catch (const UserError& error) {
-    EXPECT_TRUE(
-        std::string(error.what()).starts_with("[triple] this build has no cuda implementation"))
-        << error.what();
-  }
+  const std::string error =
+      error_text<UserError>([&] { triple_dispatch(Device::cuda, nullptr, calls); });
+  EXPECT_TRUE(error.starts_with("[triple] this build has no cuda implementation")) << error;
   EXPECT_EQ(calls, 0);
 }
 
