@@ -25,6 +25,11 @@ OptionTable AdviseConfig::table() {
   t.add("density", density, "fraction of the gradient that is sent", {.least = 1e-12, .most = 1});
   t.add("local-steps", local_steps,
         "steps of local SGD between exchanges (train --local-steps); 1: none", {.least = 1});
+  t.add("adapt-density", adapt_density,
+        "also find a density of at least --density for each tensor (train --density-of) with this "
+        "sparsifier",
+        {.suggestions = sparsifiers().names()});
+  t.add("bucket-mib", bucket_mib, "with --adapt-density: as train --bucket-mib", {.most = 1e6});
   t.add_settings(settings);
 
   t.group("Link");
@@ -103,6 +108,11 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
         "[options] compute and compute-profile exclude each other");
   check(config.compute_profile.empty() || config.parameters == 0,
         "[options] compute-profile is for a model; it excludes --parameters");
+  check(config.adapt_density.empty() || config.compute == 0,
+        "[options] adapt-density needs the seconds of backward by tensor, measured or from "
+        "--compute-profile; it excludes --compute");
+  check(!config.adapt_density.empty() || !table.is_set("bucket-mib"),
+        "[options] bucket-mib needs --adapt-density");
   if (config.simulate) {
     check(config.compute > 0 || !config.compute_profile.empty(),
           "[options] simulate needs --compute, the seconds of one rank's step, or "

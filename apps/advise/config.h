@@ -20,6 +20,8 @@ struct AdviseConfig {
   int64_t parameters = 0;
   double density = 0.001;
   int64_t local_steps = 1;
+  std::string adapt_density;
+  double bucket_mib = 1;
   Settings settings;
 
   // link; 0: measured

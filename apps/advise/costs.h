@@ -42,11 +42,12 @@ struct Costs {
     link.beta = kBitsAnElement / bits;
     for (auto& [ranks, network] : networks) network.beta = link.beta;
   }
-  /// Seconds of forward and backward of the slowest of `ranks` ranks.
-  double compute_seconds(int ranks) const {
+  double slowness(int ranks) const {
     const auto own = networks.find(ranks);
-    return compute.seconds() * (own == networks.end() ? 1 : own->second.slowness);
+    return own == networks.end() ? 1 : own->second.slowness;
   }
+  /// Seconds of forward and backward of the slowest of `ranks` ranks.
+  double compute_seconds(int ranks) const { return compute.seconds() * slowness(ranks); }
   /// Seconds of selection and update with this sparsifier; 0 if unknown.
   double update(const std::string& sparsifier) const {
     const auto known = step.find(sparsifier);

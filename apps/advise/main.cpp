@@ -2,13 +2,13 @@
 // between its ranks, or uses given costs; predicts the iteration time of every sparsifier for any
 // number of ranks; prints a recommendation.
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
 
+#include "apps/advise/adapt.h"
 #include "apps/advise/brakes.h"
 #include "apps/advise/config.h"
 #include "apps/advise/measure.h"
@@ -83,11 +83,7 @@ Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Con
 std::vector<Accuracy> accuracies(const AdviseConfig& config) {
   if (config.accuracy.empty())
     return parse_accuracies(built_in_accuracies(), "configs/accuracy.csv");
-  std::ifstream in(config.accuracy);
-  check(in.is_open(), "[advise] cannot read {}", config.accuracy);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse_accuracies(text.str(), config.accuracy);
+  return parse_accuracies(read_text(config.accuracy), config.accuracy);
 }
 
 /// The settings that differ from their defaults.
@@ -134,6 +130,8 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
   if (config.epochs > 0)
     std::erase_if(prepared.accuracy.table,
                   [&](const Accuracy& row) { return row.epochs != config.epochs; });
+  if (!config.adapt_density.empty())
+    plan_with("*=1", prepared.model->arena(), config);  // only for its errors
   Costs costs;
   if (comm.size() > 1) costs.link = {.alpha = 1, .beta = 1};  // will be measured
   apply_given(config, prepared.model->arena(), costs);  // its errors come before the measurement
@@ -201,6 +199,11 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   if (comm.size() > 1 && config.ranks == std::vector<int64_t>{comm.size()})
     console.line("--ranks 4,8,16 predicts for other numbers of ranks");
   if (config.to_accuracy > 0) print_times_to(console, comparison, config.ranks, config.to_accuracy);
+  std::string flags;
+  for (const auto& [key, value] : changed_settings(config))
+    flags += fmt::format(" --set {}={}", key, value);
+  if (!config.adapt_density.empty())
+    print_adapted(console, arena, config, comparison.rounds(), flags);
   if (topology) print_brakes(console, *topology, comparison, config.ranks);
   if (config.csv.empty()) return;
   std::ostringstream table;

@@ -88,10 +88,8 @@ TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotMeasured) {
 }
 
 TEST(Advise, NeedsTheRanksOfANode) {
-  const Ended ended = advise(std::string(kSimulated) + "--ranks 8 --set hierarchical.node=0");
-  EXPECT_EQ(ended.code, 2);
-  EXPECT_TRUE(ended.says("[options] hierarchical.node is 0; expected the ranks on each machine"))
-      << ended.output;
+  expect_end(fmt::format("{}/advise {} --ranks 8 --set hierarchical.node=0", TW_BIN, kSimulated), 2,
+             "[options] hierarchical.node is 0; expected the ranks on each machine");
 }
 
 TEST(Advise, BreaksProseOfATerminalBetweenWords) {
@@ -325,6 +323,10 @@ TEST(Advise, UserErrorsAreOneLineAndExitCode2) {
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --gamma 1e-9",
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --merge 1e-9",
         "--density 0",
+        "--compute 1 --adapt-density topk --link 1Gbit,1ms",
+        "--link 1Gbit,1ms --adapt-density dense",
+        "--link 1Gbit,1ms --adapt-density topk --local-steps 2",
+        "--link 1Gbit,1ms --bucket-mib 0",
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --workers 2",
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --csv /dev/null/x",
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --set hardthreshold.lambda=0",
@@ -338,13 +340,6 @@ TEST(Advise, UserErrorsAreOneLineAndExitCode2) {
         << arguments << "\n"
         << ended.output;
   }
-}
-
-TEST(Advise, HelpIsGrouped) {
-  const Ended ended = advise("--help");
-  EXPECT_EQ(ended.code, 0);
-  for (const char* text : {"Model", "Link", "Machine", "Output", "--csv", "Exit code: 0"})
-    EXPECT_TRUE(ended.says(text)) << text;
 }
 
 TEST(Advise, AnOldKeyOfASettingPrintsOneLine) {

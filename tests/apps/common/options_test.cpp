@@ -339,7 +339,8 @@ TEST(Subcommands, OneIsChosenByNameAndGetsItsOptions) {
   EXPECT_EQ(error({}), "[options] the subcommand is missing; expected one of: select, theory");
   for (const auto& [words, part] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"--help"}, "  select     chooses"},
-           {{"select", "--help"}, "program select [OPTIONS]"}})
+           {{"select", "--help"}, "program select [OPTIONS]"},
+           {{"select", "--help"}, "Exit code: 0 finished"}})
     try {
       parse(words);
       FAIL() << "no help";

@@ -1,0 +1,108 @@
+#include "apps/advise/adapt.h"
+
+#include <cmath>
+
+namespace tw {
+
+namespace {
+
+std::vector<OverlappedExchange> exchanges_of(const SgdPlan& plan, const ParameterArena& arena,
+                                             const std::string& name, const Costs& costs,
+                                             int ranks) {
+  // selection and the local part of the exchange, which tensors share by their lengths
+  const StepCosts& step = costs.step.at(name);
+  const double alone = std::max(0.0, step.update - costs.update(kDense) + step.exchange);
+  std::vector<OverlappedExchange> all;
+  double ready = 0;
+  for (const Bucket& bucket : plan.buckets) {
+    for (size_t i = 0; const Parameter& p : arena.parameters()) {
+      const double seconds = costs.slowness(ranks) * costs.compute.ready[i++];
+      if (p.offset >= bucket.offset && p.offset < bucket.offset + bucket.length)
+        ready = std::max(ready, seconds);
+    }
+    const double part = bucket.packed ? 0 : static_cast<double>(bucket.elements());
+    const double own = alone * part / static_cast<double>(arena.size());
+    all.push_back({ready, [=, &plan, &bucket, link = costs.link_of(ranks)](double density) {
+                     const size_t k = bucket.entries(density, plan.volume(density));
+                     return own + bucket.seconds(link, ranks, k);
+                   }});
+  }
+  return all;
+}
+
+/// The argument of --density-of.
+std::string density_of(const SgdPlan& plan, const ParameterArena& arena,
+                       const std::vector<double>& densities, double least) {
+  std::string text;
+  for (size_t i = 0; const Bucket& bucket : plan.buckets)
+    for (const double density = densities[i++]; const Segment& of : bucket.segments)
+      if (!bucket.packed && density != least)
+        text += fmt::format(
+            "{}{}={:g}", text.empty() ? "" : ",",
+            std::ranges::find(arena.parameters(), of.offset, &Parameter::offset)->name, density);
+  return text;
+}
+
+}  // namespace
+
+double end_of(const std::vector<OverlappedExchange>& exchanges, double backward,
+              std::vector<double>& densities, bool raise) {
+  double end = 0;
+  for (size_t i = 0; i < exchanges.size(); ++i) {
+    const double begin = std::max(end, exchanges[i].ready);
+    const double next = i + 1 < exchanges.size() ? exchanges[i + 1].ready : backward;
+    const auto fits = [&](double density) { return begin + exchanges[i].seconds(density) <= next; };
+    if (raise && fits(densities[i])) {
+      double most = fits(1) ? 1 : densities[i], more = 1;
+      while (more > most * (1 + 1e-9)) {
+        const double middle = std::sqrt(most * more);
+        (fits(middle) ? most : more) = middle;
+      }
+      const double digit = std::pow(10, std::floor(std::log10(most)) - 2);
+      densities[i] = std::max(densities[i], std::floor(most / digit + 1e-6) * digit);
+    }
+    end = begin + exchanges[i].seconds(densities[i]);
+  }
+  return end;
+}
+
+SgdPlan plan_with(const std::string& densities, const ParameterArena& arena,
+                  const AdviseConfig& config) {
+  const SgdConfig sgd{.sparsifier = config.adapt_density,
+                      .density_of = densities,
+                      .scope = Scope::layer,
+                      .bucket_bytes = static_cast<size_t>(config.bucket_mib * 1024 * 1024),
+                      .overlap = true,
+                      .local_steps = config.local_steps > 1 ? config.local_steps : 0};
+  return {arena, sgd, config.settings};
+}
+
+void print_adapted(Console& console, const ParameterArena& arena, const AdviseConfig& config,
+                   Rounds rounds, const std::string& flags) {
+  const auto middle = rounds.begin() + static_cast<ptrdiff_t>(rounds.size() / 2);
+  std::ranges::nth_element(rounds, middle, {}, [](const Costs& c) { return c.compute.seconds(); });
+  const Costs& costs = *middle;
+  const std::string& name = sparsifiers().find(config.adapt_density).name;
+  const SgdPlan plan = plan_with("", arena, config);
+  for (const int64_t p : config.ranks) {
+    const int ranks = static_cast<int>(p);
+    const auto exchanges = exchanges_of(plan, arena, name, costs, ranks);
+    const double backward = costs.slowness(ranks) * costs.compute.backward;
+    std::vector<double> densities(exchanges.size(), config.density);
+    const auto seconds = [&](bool raise) {
+      const double end = end_of(exchanges, backward, densities, raise);
+      return costs.compute_seconds(ranks) + costs.update(kDense) + std::max(0.0, end - backward);
+    };
+    const double before = seconds(false), after = seconds(true);
+    const std::string text = density_of(plan, arena, densities, config.density);
+    console.line(
+        "\n{} ranks, {} during backward: an iteration takes {:.4g} s and sends {} entries; with "
+        "densities that fit into backward {:.4g} s and {} entries:\nuse --sparsifier {} --scope "
+        "layer --overlap --bucket-mib {:g} --density {:g} --density-of '{}'{}",
+        p, name, before, plan.entries(config.density), after,
+        plan_with(text, arena, config).entries(config.density), name, config.bucket_mib,
+        config.density, text, flags);
+  }
+}
+
+}  // namespace tw
