@@ -2,8 +2,6 @@
 // refuses cooperative launches gives the same bits.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "apps/common/distributions.h"
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"

@@ -1,6 +1,5 @@
 // analyze select and analyze theory.
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 

@@ -3,7 +3,6 @@
 
 #include <fmt/ranges.h>
 
-#include <csignal>
 #include <fstream>
 
 #include "engine/core/error.h"

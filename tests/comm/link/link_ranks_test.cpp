@@ -1,7 +1,6 @@
 // Emulated links take the time of the model with one port per node.
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <functional>
 #include <vector>

@@ -1,6 +1,5 @@
 // Messages of unknown length over a transport that needs the length on both sides.
 
-#include <cstring>
 #include <thread>
 
 #include "comm/collectives/collectives.h"

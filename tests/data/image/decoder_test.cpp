@@ -1,7 +1,6 @@
 // JPEG files, the resampler and random crops.
 #include "data/image/decoder.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "data/augment.h"

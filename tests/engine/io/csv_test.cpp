@@ -1,8 +1,6 @@
 // Tables that a resumed run continues.
 #include "engine/io/csv.h"
 
-#include <sstream>
-
 #include "engine/core/error.h"
 #include "tests/support/error_text.h"
 #include "tests/support/full_disk.h"

@@ -2,7 +2,6 @@
 #include "engine/io/weights.h"
 
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "engine/core/error.h"

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "engine/core/rng.h"
 #include "sparsify/kernels/magnitude.h"
 

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <vector>
 
 #include "tests/support/ranks/ranks.h"
