@@ -169,23 +169,26 @@ void advise(Communicator& comm, const AdviseConfig& config) {
     for (Prediction& c : predictions(arena, flat, config.density, overlap, config.settings))
       if (c.dense && c.sparsifier == kDense) all.push_back(std::move(c));
   const int64_t node = config.settings.integer(kNodeSetting);
-  std::string left_out;  // what its nodes take is in no prediction
-  if (node > comm.size())
-    std::erase_if(all, [&](const Prediction& c) {
-      const Sparsifier& of = sparsifiers().find(c.sparsifier).value;
-      const bool forms_nodes = exchanges().find(of.exchange).value.forms_nodes;
-      if (forms_nodes) left_out = c.sparsifier;
-      return forms_nodes;
-    });
+  const auto forms_nodes = [](const Prediction& c) {
+    return exchanges().find(sparsifiers().find(c.sparsifier).value.exchange).value.forms_nodes;
+  };
+  const auto found = std::ranges::find_if(all, forms_nodes);
+  const std::string of_nodes = found == all.end() ? "" : found->sparsifier;
+  // what its nodes take is in no prediction
+  if (node > comm.size()) std::erase_if(all, forms_nodes);
   const std::string density = config.density != AdviseConfig{}.density
                                   ? fmt::format(" --density {:g}", config.density)
                                   : "";
   const Comparison comparison(std::move(all), std::move(rounds), std::move(prepared.accuracy),
                               density);
   if (comm.rank() != 0) return;
-  if (!left_out.empty())
+  if (!of_nodes.empty() && node > comm.size())
     console.paragraph("{} is left out: only {} or more ranks measure the sum inside a node",
-                      left_out, node);
+                      of_nodes, node);
+  else if (!of_nodes.empty() && !config.link.empty() && node > config.ranks_per_node)
+    console.paragraph(
+        "{}: for nodes of {} ranks, in which messages take no time (--ranks-per-node {})", of_nodes,
+        node, node);
   if (config.local_steps > 1)
     console.paragraph("local SGD: {} iterations share a selection and an exchange",
                       config.local_steps);

@@ -10,6 +10,7 @@
 #include "apps/train/schedule.h"
 #include "engine/core/buffer.h"
 #include "engine/core/error.h"
+#include "sparsify/exchange.h"
 #include "sparsify/selector.h"
 
 namespace tw {
@@ -301,6 +302,13 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
                     plan.ranks == 1 ? "" : "s", config.threads_per_rank,
                     config.threads_per_rank == 1 ? "" : "s", batch, word(*config.precision),
                     word(*config.device), link_text(config.comm, plan.ranks));
+  if (const int64_t node = config.settings.integer(kNodeSetting);
+      exchanges().find(plan.sgd.sparsifier.exchange).value.forms_nodes &&
+      !config.comm.link.empty() && node > config.comm.ranks_per_node)
+    console.paragraph(
+        "a node of {} has {} ranks, one of the link {}: sums inside nodes take the link's time; "
+        "with --ranks-per-node {} they do not",
+        config.sparsifier, node, config.comm.ranks_per_node, node);
   if (!model.arena().statistics().empty())
     console.paragraph("batch-norm statistics for validation: {}",
                       statistics_text(config, data.train->size(), plan.ranks));

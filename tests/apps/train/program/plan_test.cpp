@@ -1,6 +1,5 @@
 // What the plan that train prints says of the densities, the warm-up and the network.
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -11,7 +10,6 @@
 #include "engine/core/stopwatch.h"
 #include "tests/support/arguments.h"
 #include "tests/support/error_text.h"
-#include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -209,10 +207,13 @@ TEST(Plan, SaysWhichOptionsOfAFileHaveNoEffect) {
 
 TEST(Plan, NodesOfTheHierarchicalExchangeNeedNoLink) {
   // 4 ranks of mlp's d floats: in nodes of two, twice 8 (d+1) + 16 + 4 d bytes are sent inside
-  const std::string said =
-      plan("--model mlp --workers 4 --sparsifier hierarchical --ranks-per-node 2 --density 1e-9");
+  const std::string run = "--model mlp --workers 4 --sparsifier hierarchical --density 1e-9 ";
+  const std::string said = plan(run + "--ranks-per-node 2");
   lacks(said, "no effect");
-  EXPECT_NE(said, plan("--model mlp --workers 4 --sparsifier hierarchical --density 1e-9"));
+  EXPECT_NE(said, plan(run));
+  // nodes that are not those of the link
+  has(plan(run + "--link 1Gbit,1ms"), "\na node of hierarchical has 4 ranks, one of the link 1: ");
+  lacks(plan(run + "--link 1Gbit,1ms --ranks-per-node 2"), "a node of");
 }
 
 TEST(Plan, SaysWhichFlagsNeedOthers) {
