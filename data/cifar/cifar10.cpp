@@ -27,7 +27,8 @@ std::string remedy_for(const std::filesystem::path& asked, const std::filesystem
         "{} holds other files; expected {}, or for images train/ and val/ with a folder for each "
         "class",
         asked.string(), kCifarFolder);
-  return fmt::format("get it with: thinwire get-cifar10 {}", folder.parent_path().string());
+  return fmt::format("for CIFAR-10, get it with: thinwire get-cifar10 {}",
+                     folder.parent_path().string());
 }
 
 /// `dir` is the folder of the files, or the parent of cifar-10-batches-bin.

@@ -155,7 +155,9 @@ TEST(Cifar10, TheErrorForMissingFilesNamesTheDownloadScript) {
   EXPECT_EQ(test::error_text<UserError>(
                 [&] { datasets().find("cifar10").value({.dir = folder.path()}); }),
             "[cifar10] there is no file " + dir +
-                "/cifar-10-batches-bin/data_batch_1.bin: get it with: thinwire get-cifar10 " + dir);
+                "/cifar-10-batches-bin/data_batch_1.bin: for CIFAR-10, get it with: thinwire "
+                "get-cifar10 " +
+                dir);
 }
 
 TEST(Cifar10, TheErrorForPhotographsNamesTheirDataSet) {
@@ -179,7 +181,8 @@ TEST(Cifar10, ADownloadIsNotOfferedIntoAFolderOfOtherThings) {
                              " holds other files; expected cifar-10-batches-bin, or for images "
                              "train/ and val/ with a folder for each class"));
   EXPECT_TRUE(error(folder / "new")
-                  .ends_with(": get it with: thinwire get-cifar10 " + (folder / "new").string()));
+                  .ends_with(": for CIFAR-10, get it with: thinwire get-cifar10 " +
+                             (folder / "new").string()));
   // a part of the data set is there
   std::filesystem::create_directory(folder / "cifar-10-batches-bin");
   EXPECT_TRUE(error(folder.path()).ends_with("get-cifar10 " + folder.path().string()));
