@@ -240,9 +240,8 @@ void print_brakes(Console& console, const Topology& topology, const Comparison& 
 void write_comparison(std::ostream& out, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
   out << "sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,"
-         "iteration_low,iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_"
-         "high,"
-         "break_even_gbit,break_even_low,break_even_high,top1_points"
+         "iteration_low,iteration_high,exchange_seconds,efficiency,speedup,speedup_low,"
+         "speedup_high,break_even_gbit,break_even_low,break_even_high,top1_points"
       << provenance_names() << "\n";
   write_rows(out, comparison, ranks, true);
   for (int step = 0; step <= 40; ++step)  // eight bandwidths a decade

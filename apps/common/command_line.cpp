@@ -33,8 +33,7 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   app.set_version_flag("--version", version_text, "Print the versions of this build and exit");
   app.footer(
       "Exit code: 0 finished, 1 a fault, 2 wrong options, files or data, 3 stopped by a signal "
-      "with "
-      "a checkpoint, 4 numbers that are not finite");
+      "with a checkpoint, 4 numbers that are not finite");
   constexpr size_t kHelpColumn = 34;
   app.get_formatter()->column_width(kHelpColumn);
   Given given;

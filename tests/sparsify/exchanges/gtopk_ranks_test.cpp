@@ -1,4 +1,3 @@
-
 #include "tests/support/ranks/exchange_rig.h"
 #include "tests/support/ranks/ranks.h"
 
