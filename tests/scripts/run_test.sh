@@ -31,7 +31,9 @@ strike() {
 case $fault in
   disk) ulimit -f 8 ;;
   early) kill -KILL $$ ;;
-  hung) exec python3 -c 'import subprocess, time; subprocess.Popen("true"); time.sleep(600)' ;;
+  hung) exec python3 -c 'import subprocess, time
+child = subprocess.Popen("true")  # held: Python waits for the end of one that it lets go
+time.sleep(100)' ;;
   *) strike & ;;
 esac
 exec "$@"
