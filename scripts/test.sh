@@ -28,7 +28,7 @@ scripts/install_deps.sh
 for option in "${plain_builds[@]}"; do
   say "build with $option=OFF"
   build=build-${option,,}-off
-  quietly cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release \
+  quietly cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=OFF -D"$option"=OFF
   quietly cmake --build "$build"
 done
