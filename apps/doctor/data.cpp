@@ -1,9 +1,11 @@
 // Data sets: those found, and whether their files are whole.
 #include <chrono>
 #include <filesystem>
+#include <ranges>
 
 #include "apps/doctor/checkup.h"
 #include "data/dataset.h"
+#include "data/wrappers.h"
 
 namespace tw {
 
@@ -15,7 +17,6 @@ constexpr std::chrono::seconds kTime(10);
 using Clock = std::chrono::steady_clock;
 
 /// Reads some samples, evenly spread, then all for as long as there is time; at least how many.
-/// BadSampleError at the first that is damaged.
 size_t read_samples(const Dataset& samples, Clock::time_point until) {
   std::vector<uint8_t> pixels(static_cast<size_t>(samples.image.numel()));
   const size_t size = samples.size(), spread = std::min(size, kSamples);
@@ -25,23 +26,39 @@ size_t read_samples(const Dataset& samples, Clock::time_point until) {
   return std::max(read, spread);
 }
 
-/// Images in memory are read whole; image files for some seconds.
+/// Images in memory are read whole; image files for some seconds, and those that are damaged named.
 Finding read_data(const std::string& name, const std::filesystem::path& dir) {
+  constexpr size_t kNamed = 5;
   Finding found{.name = "data"};
   found.details = {{"dataset", name}, {"folder", dir.string()}};
-  const DataSplit split = datasets().find(name).value({.dir = dir});
+  const DatasetEntry& entry = datasets().find(name).value;
+  const DataSplit split = entry({.dir = dir, .skip_bad = true});
   const Clock::time_point until = Clock::now() + kTime;
   const size_t read = read_samples(*split.train, until) + read_samples(*split.val, until);
   const size_t images = split.train->size() + split.val->size();
-  found.text = fmt::format(
-      "{} in {}: {} training and {} validation images of {} classes, {}", name, dir.string(),
-      split.train->size(), split.val->size(), split.train->classes,
-      datasets().find(name).value.image_files ? fmt::format("{} of {} read", read, images)
-                                              : "all whole");
+  found.text =
+      fmt::format("{} in {}: {} training and {} validation images of {} classes, {}", name,
+                  dir.string(), split.train->size(), split.val->size(), split.train->classes,
+                  entry.image_files ? fmt::format("{} of {} read", read, images) : "all whole");
   if (!split.left_out.empty()) found.text += "; not read: " + split.left_out;
   found.details["train"] = split.train->size();
   found.details["val"] = split.val->size();
   found.details["not_read"] = split.left_out;
+  std::vector<std::string> damaged;
+  if (split.skipped)
+    for (const SkipLog::Entry& one : split.skipped->take()) damaged.push_back(one.description);
+  if (entry.survey && damaged.size() < read) {
+    found.details["shorter_side"] = entry.survey({.dir = dir}).side;
+    found.text += fmt::format("; the shorter side is about {} pixels",
+                              found.details["shorter_side"].get<int64_t>());
+  }
+  if (damaged.empty()) return found;
+  found.details["damaged"] = damaged;
+  found.state = State::problem;
+  found.text += fmt::format("; {} damaged: {}{}", damaged.size(),
+                            fmt::join(damaged | std::views::take(kNamed), "; "),
+                            damaged.size() > kNamed ? "; …" : "");
+  found.cure = "copy what is damaged again, or train with --bad-images skip";
   return found;
 }
 
@@ -71,18 +88,14 @@ Findings check_data(const Checkup& checkup) {
     const bool damaged = std::filesystem::exists(data_folder(dir, kCifar), ignored),
                other = std::filesystem::is_directory(dir, ignored) &&
                        !std::filesystem::is_empty(dir, ignored);
-    // an image that is damaged, or folders that are not those of a data set
-    const auto* const damaged_image = dynamic_cast<const BadSampleError*>(&error);
-    const bool image = damaged_image != nullptr,
-               folders = datasets().find(name).value.image_files &&
-                         std::filesystem::is_directory(dir, ignored) && !image;
+    const bool folders =
+        datasets().find(name).value.image_files && std::filesystem::is_directory(dir, ignored);
     return {{.name = "data",
              .state = State::problem,
-             .text = image ? damaged_image->description() : error.what(),
+             .text = error.what(),
              .cure = name != kCifar10
-                         ? folders ? "put every image into the folder of its class, in train and "
-                                     "in val, with the same classes in both"
-                           : image ? "copy the damaged file again, or train with --bad-images skip"
+                         ? folders ? "put every image into the folder of its class; if there are "
+                                     "train and val, with the same classes in both"
                                    : "copy the file again"
                      : damaged ? fmt::format("remove {}, then {}",
                                              data_folder(dir, kCifar).string(), download)

@@ -161,8 +161,8 @@ TEST(Doctor, NamesTheCureOfImagesAndTheirFolders) {
     return found["cure"];
   };
   const std::string folders =
-      "put every image into the folder of its class, in train and in val, with the same classes in "
-      "both";
+      "put every image into the folder of its class; if there are train and val, with the same "
+      "classes in both";
   std::ofstream(folder / "d/val/stray.JPEG") << "x";
   EXPECT_EQ(cure("d"), folders);
   fs::remove(folder / "d/val/stray.JPEG");
@@ -171,7 +171,14 @@ TEST(Doctor, NamesTheCureOfImagesAndTheirFolders) {
   EXPECT_EQ(cure("d"), folders);
   fs::remove(folder / "d/val/empty");
   fs::resize_file(folder / "d/train/n00000000/0000.JPEG", 100);
-  EXPECT_EQ(cure("d"), "copy the damaged file again, or train with --bad-images skip");
+  std::ofstream(folder / "d/val/n00000001/0000.JPEG") << "x";
+  EXPECT_EQ(cure("d"), "copy what is damaged again, or train with --bad-images skip");
+  const Json found = examine(folder, "--data-dir d").finding("data");
+  const std::string text = found["text"];
+  EXPECT_NE(text.find("4 training and 2 validation images of 2 classes"), text.npos) << text;
+  EXPECT_NE(text.find("; 2 damaged: d/train/n00000000/0000.JPEG: "), text.npos) << text;
+  EXPECT_NE(text.find("; d/val/n00000001/0000.JPEG: "), text.npos) << text;
+  EXPECT_EQ(found["details"]["damaged"].size(), 2) << found.dump();
   std::ofstream(folder / "d.records") << "no record file";
   EXPECT_EQ(cure("d.records"), "copy the file again");
 }
