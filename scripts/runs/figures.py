@@ -12,11 +12,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib import font_manager
-from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,
-                               MaxNLocator)
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
 
-from . import (UserError, advice, compressors, confusion, curves, output,
-               program_name)
+from . import UserError, advice, compressors, confusion, curves, output, program_name
 from .folder import PHASES
 from .measures import bytes_text
 
@@ -135,12 +133,14 @@ def label_bytes(axes, log):
     if log:
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_locator(LogLocator(2, numticks=4))
-    else:
-        low, high = axes.get_xlim()
-        unit = 1024 ** int(math.log(max(1, high), 1024))
-        ticks = MaxNLocator(4).tick_values(low / unit, high / unit)
-        axes.xaxis.set_major_locator(FixedLocator([unit * tick for tick in ticks]))
-    axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+        axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+        return
+    high = axes.set_xlim(0, max(1, axes.get_xlim()[1]))[1]
+    power = min(4, int(math.log(high, 1024)))
+    ticks = MaxNLocator(4).tick_values(0, high / 1024 ** power)
+    axes.xaxis.set_major_locator(FixedLocator([tick * 1024 ** power for tick in ticks]))
+    axes.xaxis.set_major_formatter(FuncFormatter(
+        lambda value, _: f"{value / 1024 ** power:.4g} {'BKMGT'[power]}{'iB'[:2 * power]}"))
 
 
 def decimals(values):
@@ -266,7 +266,8 @@ def drawable(names):
     plt.rcParams["font.family"] = families or ["sans-serif"]
     bad = [name for name in names if missing & set(name)]
     if bad:
-        print(f"{program_name()}: no font can write {', '.join(bad)}: shown as numbers; Debian's "
+        print(f"{program_name()}: no font can write all names, shown are "
+              f"{', '.join(f'{name} as {names.index(name)}' for name in bad)}; Debian's "
               "fonts-noto-cjk has Chinese, Japanese and Korean", file=sys.stderr)
     return [str(i) if name in bad else name for i, name in enumerate(names)]
 
@@ -313,9 +314,8 @@ def draw_compressors(methods, title):
                   color=colour, linewidth=1, markersize=8, clip_on=False, zorder=3,
                   marker="v" if exact else "os^DP"[number // len(COLOURS) % 5], label=label)
     axes.set_xscale("log", base=4)  # ticks at whole KiB
-    axes.set(yscale="log", xlabel="bytes that all ranks send in a step",
+    axes.set(yscale="log", ylim=(edge, None), xlabel="bytes that all ranks send in a step",
              ylabel="error of the mean over the ranks", title="Error by bytes")
-    axes.set_ylim(bottom=edge)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: bytes_text(x)))
     for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         set_formatter(FuncFormatter(lambda y, _: f"{y:.2g}"))
