@@ -109,10 +109,10 @@ ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
   for (const std::string& name : top.hidden) left_out_.add(kHidden, (folder / name).string());
   if (!loose.empty())
     fail(
-        "[imagefolder] {} has {} images outside of class folders, {} first; sort them into one "
-        "folder per class, as in train (for ImageNet's validation images: "
-        "scripts/data/sort_imagenet_val.sh)",
-        folder.string(), loose.size(), loose.front());
+        "[imagefolder] {} has {} image{} outside of class folders, {} first; if it is one class, "
+        "take the folder above, else sort them into a folder per class, as in train (for "
+        "ImageNet's validation images: scripts/data/sort_imagenet_val.sh)",
+        folder.string(), loose.size(), loose.size() == 1 ? "" : "s", loose.front());
   classes_ = std::move(top.folders);
   check(!classes_.empty(), "[imagefolder] {} has no class folders", folder.string());
   for (size_t c = 0; c < classes_.size(); ++c) add_class(c);

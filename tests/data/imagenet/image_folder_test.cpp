@@ -122,7 +122,7 @@ TEST(ImageFolder, ErrorsNameTheFolderAndTheProblem) {
   fs::create_directories(dir / "val");
   write_bytes(dir / "val" / "ILSVRC2012_val_00000001.JPEG", test::noise_jpeg(1, 40, 40));
   const std::string flat = open_error(dir);
-  EXPECT_NE(flat.find("has 1 images outside of class folders"), std::string::npos) << flat;
+  EXPECT_NE(flat.find("has 1 image outside of class folders"), std::string::npos) << flat;
   EXPECT_NE(flat.find("sort_imagenet_val.sh"), std::string::npos);
 }
 
