@@ -2,6 +2,7 @@
 // between its ranks, or uses given costs; predicts the iteration time of every sparsifier for any
 // number of ranks; prints a recommendation.
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -54,6 +55,8 @@ void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs&
         "--link), or give --link");
 }
 
+constexpr double kLongMeasurement = 20;  // seconds after which a user wants to know how many more
+
 /// Measures all costs. Collective.
 Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Console& console) {
   Context ctx(Device::cpu, resolve_threads(config.threads_per_rank, comm.size()));
@@ -74,7 +77,15 @@ Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Con
   meter.round(show);  // warms up
   const MachineLoad load;
   Rounds rounds;
-  for (round = 1; round <= config.rounds; ++round) rounds.push_back(meter.round(show));
+  const auto begin = std::chrono::steady_clock::now();
+  for (round = 1; round <= config.rounds; ++round) {
+    rounds.push_back(meter.round(show));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const double all = static_cast<double>(config.rounds) * took.count();
+    if (round == 1 && config.rounds > 1 && all > kLongMeasurement)
+      console.line("{} rounds take about {}; --rounds {} takes less", config.rounds,
+                   clock_text(all), (config.rounds + 2) / 3);
+  }
   console.clear();
   for (const std::string& note : load.notes(comm, ctx.threads())) console.paragraph("{}", note);
   return rounds;
@@ -192,6 +203,8 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   if (config.local_steps > 1)
     console.paragraph("local SGD: {} iterations share a selection and an exchange",
                       config.local_steps);
+  else
+    console.paragraph("local SGD is not predicted; --local-steps 4 exchanges in every fourth step");
   if (!overlap && flat == 0)
     console.paragraph("dense SGD with overlap is not predicted: it needs --compute-profile");
   if (const std::string flags = costs_of_zero(config); !flags.empty())
