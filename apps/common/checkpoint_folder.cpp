@@ -111,7 +111,8 @@ std::string older_if_damaged(const fs::path& checkpoint, std::string_view taker)
 
 std::string run_of_that_name(const fs::path& name) {
   const fs::path run = fs::path("runs") / name;  // the default of train --output-dir
-  return name.is_relative() && fs::is_directory(run) ? "; " + run.string() + " does" : "";
+  return name.is_relative() && fs::is_directory(run) ? "; " + run.string() + " does"
+                                                     : nearest_beside(name);
 }
 
 }  // namespace tw

@@ -145,10 +145,7 @@ void OptionTable::refuse_extra(const std::string& extra) const {
     known.push_back(option.name);
     if (!option.rules.old_name.empty()) known.push_back(option.rules.old_name);
   }
-  // a letter is near to every short name
-  const std::string word = flag.substr(name);
-  const bool known_letter = std::ranges::find(known, word) != known.end();
-  std::string near = word.size() > 1 || known_letter ? nearest(word, known) : "";
+  std::string near = nearest(flag.substr(name), known);
   for (const Option& option : options_)
     if (!near.empty() && option.rules.old_name == near) near = option.name;
   fail("[options] unknown flag {}{}; --help lists all", extra,

@@ -6,6 +6,7 @@
 #include "data/class_names.h"
 #include "data/memory_images.h"
 #include "data/wrappers.h"
+#include "engine/io/file.h"
 
 #define TW_KERNELS "data/cifar/cifar_binary.cpp"
 #include "engine/core/each_instruction_set.h"
@@ -27,8 +28,9 @@ namespace {
 void check_file(const CifarFiles& files, const std::filesystem::path& path, size_t records) {
   std::error_code error;
   const std::filesystem::path folder = path.parent_path().parent_path();
-  check(folder.empty() || std::filesystem::exists(folder, error), "[{}] there is no folder {}: {}",
-        files.name, folder.string(), files.remedy);
+  check(folder.empty() || std::filesystem::exists(folder, error),
+        "[data] there is no folder {}{}; {}", folder.string(), nearest_beside(folder),
+        files.remedy);
   const bool present = std::filesystem::is_regular_file(path, error);
   check(present, "[{}] there is no file {}: {}", files.name, path.string(), files.remedy);
   const uintmax_t found = std::filesystem::file_size(path);

@@ -56,7 +56,8 @@ const char* expected_kind(std::string_view standard, std::string_view value) {
 
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
   std::string best;
-  size_t best_distance = std::max<size_t>(2, name.size() / 2) + 1;
+  // a letter is near to every short name
+  size_t best_distance = name.size() == 1 ? 1 : std::max<size_t>(2, name.size() / 2) + 1;
   for (const std::string& candidate : known) {
     const size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) {
@@ -64,6 +65,9 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
       best = candidate;
     }
   }
+  const auto begins = [&](const std::string& candidate) { return candidate.starts_with(name); };
+  if (best.empty() && !name.empty() && std::ranges::count_if(known, begins) == 1)
+    best = *std::ranges::find_if(known, begins);
   return best;
 }
 

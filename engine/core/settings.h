@@ -91,7 +91,8 @@ class Settings {
   std::vector<std::string> notices_;
 };
 
-/// The member of `known` with the smallest edit distance to `name`; empty if none is near.
+/// The member of `known` with the smallest edit distance to `name`, or the only one that begins
+/// with it; empty if none is near.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
 /// `; nearest is "NAME"`, for the error of a name that is not known; empty if none is near.

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "engine/core/error.h"
+#include "engine/core/settings.h"
 
 namespace tw {
 
@@ -220,6 +221,19 @@ std::string read_text_if_any(const std::filesystem::path& path, size_t most) {
   std::error_code ignored;
   const auto type = std::filesystem::status(path, ignored).type();
   return type == std::filesystem::file_type::not_found ? "" : read_text(path, most);
+}
+
+std::string nearest_beside(const std::filesystem::path& path) {
+  const std::filesystem::path name = path.has_filename() ? path : path.parent_path();
+  std::vector<std::string> beside;
+  std::error_code ignored;
+  const std::filesystem::path folder = name.has_parent_path() ? name.parent_path() : ".";
+  for (std::filesystem::directory_iterator it(folder, ignored), end; it != end;
+       it.increment(ignored))
+    beside.push_back(it->path().filename().string());
+  std::ranges::sort(beside);
+  const std::string near = nearest(name.filename().string(), beside);
+  return near.empty() ? "" : "; nearest is " + (name.parent_path() / near).string();
 }
 
 }  // namespace tw

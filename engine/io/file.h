@@ -19,6 +19,10 @@ namespace tw {
 /// interrupted.
 bool is_of_disk(int error);
 
+/// For the error of a path that does not exist: `; nearest is PATH` with a file or folder beside
+/// it, or nothing.
+std::string nearest_beside(const std::filesystem::path& path);
+
 /// UserError unless `path`, or the folder where it would be made, may be written.
 void check_writable(const std::filesystem::path& path);
 /// UserError unless files may be written in this folder, which may be yet to be made.

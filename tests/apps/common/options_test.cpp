@@ -192,6 +192,7 @@ TEST(Options, AnUnknownFlagNamesTheNearest) {
         "[options] unknown flag --batch_size=3; nearest is --batch-size; --help lists all"},
        {{"-lr", "0.1"}, "[options] unknown flag -lr; nearest is --lr; --help lists all"},
        {{"--bach=3"}, "[options] unknown flag --bach=3; nearest is --batch-size; --help lists all"},
+       {{"-d", "3"}, "[options] unknown flag -d; nearest is --densities; --help lists all"},
        {{"--xyzzy-plugh"}, "[options] unknown flag --xyzzy-plugh; --help lists all"},
        {{"--"}, "[options] unexpected argument \"--\""},
        {{"train"}, "[options] unexpected argument \"train\""},

@@ -180,9 +180,11 @@ TEST(Cifar10, ADownloadIsNotOfferedIntoAFolderOfOtherThings) {
                   .ends_with(folder.path().string() +
                              " holds other files; expected cifar-10-batches-bin, or for images "
                              "train/ and val/ with a folder for each class"));
-  EXPECT_TRUE(error(folder / "new")
-                  .ends_with(": for CIFAR-10, get it with: thinwire get-cifar10 " +
-                             (folder / "new").string()));
+  EXPECT_EQ(error(folder / "new"), "[data] there is no folder " + (folder / "new").string() +
+                                       "; for CIFAR-10, get it with: thinwire get-cifar10 " +
+                                       (folder / "new").string());
+  const std::string near = "; nearest is " + (folder / "holidays").string() + "; for CIFAR-10";
+  EXPECT_NE(error(folder / "Holiday").find(near), std::string::npos) << error(folder / "Holiday");
   // a part of the data set is there
   std::filesystem::create_directory(folder / "cifar-10-batches-bin");
   EXPECT_TRUE(error(folder.path()).ends_with("get-cifar10 " + folder.path().string()));
