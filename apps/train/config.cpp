@@ -25,7 +25,9 @@ std::string learning_rate_help() {
   std::string text = "learning rate";
   for (const auto& [model, entry] : models().entries())
     if (entry.value.rate) text += fmt::format("; {}: {}", model, entry.value.rate->value);
-  return text;
+  return text +
+         "; for --pretrained, and where no --model is given for images, that times "
+         "--batch-size / 256";
 }
 
 void check_combinations(const TrainConfig& c) {
@@ -126,7 +128,8 @@ OptionTable TrainConfig::table() {
         {.least = 1, .most = 65536});
   t.add("loader-threads", loader_threads, "threads per rank that prepare batches",
         {.most = 256, .effect = Effect::none});
-  t.add("image-size", image_size, "side of image files after the crop, in pixels; 0: 224",
+  t.add("image-size", image_size,
+        "side of image files after the crop, in pixels; 0: 224, or by the images without --model",
         {.most = 4096});
   t.add("colour-jitter", colour_jitter,
         "vary brightness, contrast and saturation of image files by up to this fraction",
@@ -339,8 +342,7 @@ void resolve(TrainConfig& config) {
   if (config.dataset == "auto")
     config.dataset = config.data_dir.empty() ? kShapes : dataset_in(config.data_dir, kCifar10);
   if (!config.model_given) choose_model(config);
-  if (const auto& rate = models().find(config.model).value.rate; rate && !config.lr_given)
-    config.lr = rate->value;
+  if (!config.lr_given) choose_rate(config);
   resolve_warmup(config);
   check_combinations(config);
   config.bn_stats = resolve_bn_stats(config.bn_stats);

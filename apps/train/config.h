@@ -80,6 +80,7 @@ struct TrainConfig {
   int64_t max_steps = 0;
   double lr = 0.1;
   bool lr_given = false;  ///< not an option: whether a flag or a file set lr
+  std::string lr_reason;  ///< not an option: where choose_rate() has lr from, if not the default
   LrScaling lr_scaling = LrScaling::none;
   LrSchedule lr_schedule = LrSchedule::cosine;
   std::vector<int64_t> lr_milestones{81, 122, 155};
@@ -184,6 +185,9 @@ void resolve(TrainConfig& config);
 /// says so in model_reason; by the run that --resume auto continues, if it has a name. Changes
 /// nothing for other data sets. For resolve().
 void choose_model(TrainConfig& config);
+/// Sets lr, which is not given, to the default of the model; in proportion to the batch for a model
+/// that choose_model() took and for pretrained weights. Says so in lr_reason. For resolve().
+void choose_rate(TrainConfig& config);
 /// UserError when --resume names a run without a checkpoint. For the rank that has the run folder.
 void check_resume(const TrainConfig& config);
 /// All of these, for one rank.

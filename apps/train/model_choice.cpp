@@ -1,4 +1,5 @@
-// The network and the image size of a run on image files that names no network.
+// The network and the image size of a run on image files that names no network, and the learning
+// rate of that and of pretrained weights.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -60,13 +61,18 @@ bool take_from_weights(TrainConfig& config) {
   return true;
 }
 
-/// Takes the choice of the run of this name, which may have been made for fewer images.
-bool take_from_run(TrainConfig& config) {
-  if (!config.resumes_last() || config.name.empty()) return false;
+/// The options of the run of this name, if it is to go on; else null.
+Json run_to_continue(const TrainConfig& config) {
+  if (!config.resumes_last() || config.name.empty()) return {};
   const std::string name =
       config.seeds.empty() ? config.name : name_of_seed(config.name, config.seeds.front());
   const auto file = std::filesystem::path(config.output_dir) / name / "config.json";
-  const Json then = parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
+  return parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
+}
+
+/// Takes the choice of the run of this name, which may have been made for fewer images.
+bool take_from_run(TrainConfig& config) {
+  const Json then = run_to_continue(config);
   const auto model = then.is_object() ? then.find("model") : then.end();
   if (model == then.end() || !model->is_string()) return false;
   model->get_to(config.model);
@@ -93,6 +99,27 @@ void choose_model(TrainConfig& config) {
       "no --model given: {} at --image-size {}, for {} images whose shorter side is about {} "
       "pixels",
       config.model, config.image_size, found.images, found.side);
+}
+
+void choose_rate(TrainConfig& config) {
+  constexpr int64_t kBatch = 256;  // Goyal et al. 2017: the rate in proportion to the batch
+  config.lr = TrainConfig{}.lr;
+  if (const auto& rate = models().find(config.model).value.rate) {
+    config.lr = rate->value;
+    config.lr_reason = fmt::format("the default of {} ({})", config.model, rate->reason);
+  }
+  const bool chosen = !config.model_given && datasets().find(config.dataset).value.survey;
+  if (!chosen && config.pretrained.empty()) return;
+  const Json then = run_to_continue(config);
+  const auto lr = then.is_object() ? then.find("lr") : then.end();
+  if (lr != then.end() && lr->is_number()) {
+    lr->get_to(config.lr);
+    config.lr_reason = "as before in this run";
+  } else if (config.batch_size < kBatch) {
+    config.lr_reason = fmt::format("{:g} for {} images, in proportion to --batch-size {}",
+                                   config.lr, kBatch, config.batch_size);
+    config.lr *= static_cast<double>(config.batch_size) / kBatch;
+  }
 }
 
 }  // namespace tw

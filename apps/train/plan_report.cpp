@@ -221,10 +221,8 @@ void report_unused_selector(Console& console, const TrainConfig& config,
 }
 
 void report_learning_rate(Console& console, const TrainConfig& config) {
-  const auto& rate = models().find(config.model).value.rate;
-  if (!rate || config.lr_given) return;
-  console.paragraph("learning rate {}, the default of {} ({})", config.lr, config.model,
-                    rate->reason);
+  if (!config.lr_reason.empty())
+    console.paragraph("learning rate {:g}, {}", config.lr, config.lr_reason);
 }
 
 /// `epochs`: those that the run begins, which --max-steps may limit.

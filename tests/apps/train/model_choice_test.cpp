@@ -73,6 +73,24 @@ TEST(ModelChoice, OfManyPhotographsIsALargerNetwork) {
   EXPECT_EQ(model(), "resnet50") << "100,002 images";
 }
 
+TEST(ModelChoice, TheRateFollowsTheBatch) {
+  const TempFolder folder;
+  write_classes(folder.path(), {{40, 40}, {40, 40}});
+  const auto rate = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"--data-dir", folder.path().string()});
+    return parsed(flags).lr;
+  };
+  EXPECT_EQ(rate({}), 0.0125);
+  EXPECT_EQ(rate({"--batch-size", "64"}), 0.025);
+  EXPECT_EQ(rate({"--batch-size", "512"}), 0.1);
+  EXPECT_EQ(rate({"--lr", "0.3"}), 0.3);
+  EXPECT_EQ(rate({"--model", "resnet20"}), 0.1);
+  write_bytes(folder / "weights.safetensors", {});
+  const std::string weights = (folder / "weights.safetensors").string();
+  EXPECT_EQ(rate({"--model", "resnet20", "--pretrained", weights}), 0.0125);
+  EXPECT_EQ(rate({"--model", "lenet", "--pretrained", weights}), 0.01 / 8);
+}
+
 TEST(ModelChoice, LeavesWhatIsGiven) {
   const TempFolder folder;
   write_classes(folder.path(), {{300, 300}, {300, 300}});
@@ -105,7 +123,7 @@ TEST(ModelChoice, IsRecordedAsIfGivenAndKeptByAResume) {
   ASSERT_EQ(ended.code, 0) << ended.output;
   EXPECT_TRUE(ended.says("no --model given: resnet20 at --image-size 32, for 8 images"));
   ASSERT_EQ(train("--data-dir photos --workers 2 --max-steps 1 --name given --model resnet20 "
-                  "--image-size 32")
+                  "--image-size 32 --lr 0.00078125")
                 .code,
             0);
   Json chosen = config_of("chosen"), given = config_of("given");
