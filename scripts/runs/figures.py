@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from . import UserError, advice, compressors, confusion, curves, output, program_name
 from .folder import PHASES
-from .measures import bytes_text
+from .measures import UNITS, bytes_text
 
 MOST_POINTS = 200  # of a curve by step
 WIDTH, PANEL = 14, 3.75  # inches of a picture, and of the height of a panel
@@ -132,15 +132,13 @@ def label_bytes(axes, log):
     """Gives the x axis, whose curves are drawn, ticks at round numbers of KiB, MiB, ..."""
     if log:
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_locator(LogLocator(2, numticks=4))
-        axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+        axes.xaxis.set(major_locator=LogLocator(2, numticks=4), major_formatter=bytes_text)
         return
-    high = axes.set_xlim(0, max(1, axes.get_xlim()[1]))[1]
-    power = min(4, int(math.log(high, 1024)))
-    ticks = MaxNLocator(4).tick_values(0, high / 1024 ** power)
-    axes.xaxis.set_major_locator(FixedLocator([tick * 1024 ** power for tick in ticks]))
-    axes.xaxis.set_major_formatter(FuncFormatter(
-        lambda value, _: f"{value / 1024 ** power:.4g} {'BKMGT'[power]}{'iB'[:2 * power]}"))
+    most = axes.set_xlim(0, max(1, axes.get_xlim()[1]))[1]
+    power = min(int(math.log(most, 1024)), len(UNITS) - 1)
+    ticks = MaxNLocator(4).tick_values(0, most / 1024 ** power)
+    axes.xaxis.set(major_locator=FixedLocator([tick * 1024 ** power for tick in ticks]),
+                   major_formatter=lambda at, _: f"{at / 1024 ** power:.4g} {UNITS[power]}")
 
 
 def decimals(values):
@@ -316,9 +314,8 @@ def draw_compressors(methods, title):
     axes.set_xscale("log", base=4)  # ticks at whole KiB
     axes.set(yscale="log", ylim=(edge, None), xlabel="bytes that all ranks send in a step",
              ylabel="error of the mean over the ranks", title="Error by bytes")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: bytes_text(x)))
-    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        set_formatter(FuncFormatter(lambda y, _: f"{y:.2g}"))
+    axes.xaxis.set_major_formatter(bytes_text)
+    axes.yaxis.set(major_formatter="{x:.2g}", minor_formatter="{x:.2g}")
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")

@@ -5,13 +5,16 @@ from .folder import BROKEN, FINISHED, STOPPED, TOTALS
 from .tables import known
 
 
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB")  # of powers of 1024
+
+
 def bytes_text(value, _position=None, form=".4g"):
     """A size with four digits: `6.172 MiB`, or in another form; also a formatter of axes."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
+    for unit in UNITS[:-1]:
         if abs(value) < 1024:
             return f"{value:{form}} {unit}"
         value /= 1024
-    return f"{value:{form}} TiB"
+    return f"{value:{form}} {UNITS[-1]}"
 
 
 def fixed(value):
