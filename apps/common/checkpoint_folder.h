@@ -35,7 +35,7 @@ SafetensorsReader read_weights_file(const std::filesystem::path& file, std::stri
 /// is not damaged.
 std::string older_if_damaged(const std::filesystem::path& checkpoint, std::string_view taker);
 
-/// For the error of a folder that does not exist: `; runs/NAME does`, or nothing.
+/// For the error of a folder that does not exist: `; runs/NAME does`, or nearest_beside().
 std::string run_of_that_name(const std::filesystem::path& name);
 
 }  // namespace tw

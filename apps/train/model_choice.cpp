@@ -61,19 +61,20 @@ bool take_from_weights(TrainConfig& config) {
   return true;
 }
 
-/// The options of the run of this name, if it is to go on; else null.
+/// The options of the run of this name, if it is to go on; else none.
 Json run_to_continue(const TrainConfig& config) {
-  if (!config.resumes_last() || config.name.empty()) return {};
+  if (!config.resumes_last() || config.name.empty()) return Json::object();
   const std::string name =
       config.seeds.empty() ? config.name : name_of_seed(config.name, config.seeds.front());
   const auto file = std::filesystem::path(config.output_dir) / name / "config.json";
-  return parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
+  Json then = parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
+  return then.is_object() ? then : Json::object();
 }
 
 /// Takes the choice of the run of this name, which may have been made for fewer images.
 bool take_from_run(TrainConfig& config) {
   const Json then = run_to_continue(config);
-  const auto model = then.is_object() ? then.find("model") : then.end();
+  const auto model = then.find("model");
   if (model == then.end() || !model->is_string()) return false;
   model->get_to(config.model);
   const auto size = then.find("image_size");
@@ -111,8 +112,7 @@ void choose_rate(TrainConfig& config) {
   const bool chosen = !config.model_given && datasets().find(config.dataset).value.survey;
   if (!chosen && config.pretrained.empty()) return;
   const Json then = run_to_continue(config);
-  const auto lr = then.is_object() ? then.find("lr") : then.end();
-  if (lr != then.end() && lr->is_number()) {
+  if (const auto lr = then.find("lr"); lr != then.end() && lr->is_number()) {
     lr->get_to(config.lr);
     config.lr_reason = "as before in this run";
   } else if (config.batch_size < kBatch) {
