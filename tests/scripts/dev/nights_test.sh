@@ -28,4 +28,4 @@ END
 chmod +x "$work/train"
 scripts/dev/nights.py --train "$work/train" --faults 1 kill >"$work/out" 2>&1 &&
   { echo "the defect is not found" && cat "$work/out" && exit 1; }
-grep -q 'FAIL, exit code 0, weights' "$work/out"
+grep -q 'FAIL, exit code 0, weights' "$work/out" || { cat "$work/out" && exit 1; }
