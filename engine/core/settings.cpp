@@ -68,6 +68,11 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
   const auto begins = [&](const std::string& candidate) { return candidate.starts_with(name); };
   if (best.empty() && !name.empty() && std::ranges::count_if(known, begins) == 1)
     best = *std::ranges::find_if(known, begins);
+  std::string initials;  // of --learning-rate
+  for (size_t i = 0; i < name.size(); ++i)
+    if (i == 0 || name[i - 1] == '-') initials += name[i];
+  if (best.empty() && initials.size() > 1 && std::ranges::count(known, initials) > 0)
+    best = initials;
   return best;
 }
 

@@ -89,6 +89,7 @@ TEST(Nearest, IsTheSmallestEditDistance) {
   EXPECT_EQ(nearest("sed", known), "seed");
   EXPECT_EQ(nearest("density-warump", known), "density-warmup");
   EXPECT_EQ(nearest("quux", known), "");
+  EXPECT_EQ(nearest("learning-rate", {"density", "lr"}), "lr");
   EXPECT_EQ(nearest("seed", {}), "");
 }
 
