@@ -10,6 +10,17 @@ std::string dataset_in(const std::filesystem::path& dir, const std::string& othe
   return other;
 }
 
+std::string dataset_of(const std::filesystem::path& dir) {
+  const std::string found = dataset_in(dir, "");
+  std::error_code ignored;
+  check(!found.empty() || !std::filesystem::is_directory(dir, ignored),
+        "[data] {} {}; expected a folder for each class with JPEG, PNG or WebP files, or the "
+        "folder of a data set (train --list names them)",
+        dir.string(),
+        std::filesystem::is_empty(dir, ignored) ? "is empty" : "has no images in class folders");
+  return found.empty() ? kCifar10 : found;
+}
+
 std::filesystem::path data_folder(const std::filesystem::path& dir, const std::string& usual) {
   if (dir.empty()) {
     const char* cache = std::getenv("THINWIRE_CACHE");

@@ -131,12 +131,15 @@ inline Registry<DatasetEntry>& datasets() {
   static Registry<DatasetEntry> registry{"dataset"};
   return registry;
 }
-extern const char* const kCifar10;      ///< what a folder is taken for that no data set recognises
+extern const char* const kCifar10;      ///< what a folder is taken for that does not exist
 extern const char* const kShapes;       ///< generated; for training without a folder
 extern const char* const kImageFolder;  ///< image files in one folder a class
 extern const char* const kImageNet;
 /// The data set that recognises this folder or file, else `other`.
 std::string dataset_in(const std::filesystem::path& dir, const std::string& other);
+/// The same; CIFAR-10, whose error says how to get it, where no folder is there. UserError for one
+/// that no data set recognises.
+std::string dataset_of(const std::filesystem::path& dir);
 
 /// The folder of a data set whose default name is `usual`: `dir` if it has that name, else
 /// dir/usual. With an empty `dir`: $THINWIRE_CACHE/usual, or data-cache/usual.

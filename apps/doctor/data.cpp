@@ -66,7 +66,7 @@ Finding read_data(const std::string& name, const std::filesystem::path& dir) {
 
 Findings check_data(const Checkup& checkup) {
   const std::string& given = checkup.config.data_dir;
-  const std::string name = given.empty() ? kCifar10 : dataset_in(given, kCifar10);
+  std::string name = kCifar10;
   const std::filesystem::path dir =
       given.empty() ? data_folder({}, kCifar) : std::filesystem::path(given);
   // the script makes the folder of the files inside that of its argument
@@ -83,6 +83,7 @@ Findings check_data(const Checkup& checkup) {
              .cure = download + ", or name a folder with --data-dir",
              .details = {{"folder", dir.string()}}}};
   try {
+    if (!given.empty()) name = dataset_of(given);
     return {read_data(name, dir)};
   } catch (const UserError& error) {
     const bool damaged = std::filesystem::exists(data_folder(dir, kCifar), ignored),

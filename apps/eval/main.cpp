@@ -109,7 +109,7 @@ std::pair<DataSplit, std::string> open_images(const EvalConfig& config,
   check(data.dir.empty() || fs::exists(data.dir, ignored), "[eval] there is no {} here{}",
         data.dir.string(),
         data.whole ? "" : ", where the run has its images; give a folder of images");
-  if (dataset == kAuto) dataset = dataset_in(data.dir, kCifar10);
+  if (dataset == kAuto) dataset = dataset_of(data.dir);
   const DatasetEntry& entry = datasets().find(dataset).value;
   check(!data.whole || !entry.generated, "[eval] {} makes its images itself; it reads none of {}",
         dataset, config.dir);

@@ -51,9 +51,11 @@ DataSplit cifar10(const DataConfig& config) {
   return split;
 }
 
+/// Also where files are missing: the error says which.
 bool holds_cifar10(const std::filesystem::path& dir) {
   std::error_code ignored;
-  return std::filesystem::exists(files_in(dir) / "data_batch_1.bin", ignored);
+  return std::filesystem::exists(files_in(dir) / "data_batch_1.bin", ignored) ||
+         std::filesystem::is_directory(data_folder(dir, kCifarFolder), ignored);
 }
 
 const bool cifar10_registered =

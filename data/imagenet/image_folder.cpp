@@ -51,12 +51,15 @@ constexpr const char *kHidden = "hidden", *kNoImageName = "without the extension
                      *kOtherFormat = "in a format that cannot be decoded",
                      *kLoop = "that lead back to a folder above";
 
-/// Why a file that is not named like an image is not read.
-const char* reason_of(const std::string& file) {
+bool named_like_another_image(const std::string& file) {
   constexpr std::string_view kOthers[] = {".avif", ".bmp", ".gif", ".heic", ".heif",
                                           ".jxl",  ".pgm", ".ppm", ".tif",  ".tiff"};
-  const bool other = std::ranges::find(kOthers, extension_of(file)) != std::end(kOthers);
-  return other ? kOtherFormat : kNoImageName;
+  return std::ranges::find(kOthers, extension_of(file)) != std::end(kOthers);
+}
+
+/// Why a file that is not named like an image is not read.
+const char* reason_of(const std::string& file) {
+  return named_like_another_image(file) ? kOtherFormat : kNoImageName;
 }
 
 std::string joined(const std::string& below, const std::string& name) {
@@ -160,7 +163,8 @@ bool holds_class_folders(const fs::path& dir) {
            std::ranges::any_of(folders, [&](const std::string& name) {
              const auto below = fs::recursive_directory_iterator(dir / name);
              return std::any_of(begin(below), end(below), [](const auto& entry) {
-               return named_like_an_image(entry.path().filename().string());
+               const std::string file = entry.path().filename().string();
+               return named_like_an_image(file) || named_like_another_image(file);
              });
            });
   } catch (const std::exception&) {  // it cannot be read

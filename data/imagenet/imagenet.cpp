@@ -5,6 +5,7 @@
 #include "data/imagenet/image_folder.h"
 #include "data/imagenet/record_file.h"
 #include "data/wrappers.h"
+#include "engine/io/file.h"
 
 namespace tw {
 
@@ -28,6 +29,8 @@ Sources open_sources(const DataConfig& config) {
         "val/<class> with images, or a record file");
   const size_t val_size = config.val_size;
   std::error_code ignored;
+  check(std::filesystem::exists(path, ignored), "[data] there is no folder {}{}", path.string(),
+        nearest_beside(path));
   const bool file = std::filesystem::is_regular_file(path, ignored);
   const auto records = file ? std::make_shared<const RecordFile>(path) : nullptr;
   const bool train = std::filesystem::is_directory(path / "train", ignored),
@@ -75,6 +78,9 @@ Sources open_sources(const DataConfig& config) {
 
 DataSplit open_images(const DataConfig& config, size_t expected_classes) {
   Sources opened = open_sources(config);
+  check(config.whole || opened.classes.size() > 1,
+        "[imagefolder] {} has images of one class, {}; expected at least two", config.dir.string(),
+        opened.classes.front());
   check(expected_classes == 0 || opened.classes.size() == expected_classes,
         "[imagenet] {} has {} classes; ImageNet has {} (--dataset imagefolder takes any number)",
         config.dir.string(), opened.classes.size(), expected_classes);
