@@ -78,6 +78,7 @@ int run(int argc, char** argv) {
   const SafetensorsReader& weights = network.weights;
   for (const std::string& file : {config.output, config.example})
     check_other_file(file, weights.path());
+  check_replaceable(config.output, kOnnxStart, "an ONNX file");
   if (!network.dropped_prefix.empty())
     fmt::print("the names in {} begin with {}, which is dropped\n", weights.path().string(),
                network.dropped_prefix);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "apps/export/folding.h"
 
@@ -10,6 +11,8 @@ namespace tw {
 
 /// Version of the operators, and of the file format that belongs to it.
 inline constexpr int64_t kOnnxOpset = 13, kOnnxFormat = 7;
+/// How a file begins: with the field of the version of its format.
+inline constexpr std::string_view kOnnxStart = "\x08";
 
 struct OnnxConfig {
   std::string name;  ///< of the network

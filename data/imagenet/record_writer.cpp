@@ -159,6 +159,7 @@ PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesy
         "[pack] {} is not a file", file.string());
   check(!file.has_parent_path() || std::filesystem::is_directory(file.parent_path(), unknown),
         "[pack] there is no folder {}", file.parent_path().string());
+  check_replaceable(file, {record::kMagic, sizeof record::kMagic}, "a record file");
   const ImageFolders folders = open_to_pack(dir);
   PackReport report;
   report.left_out = left_out_text(folders.left_out);

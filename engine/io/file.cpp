@@ -76,6 +76,17 @@ void check_writable(const std::filesystem::path& path) {
   check(writable, "[file] cannot write {}: {}", path.string(), std::strerror(errno));
 }
 
+void check_replaceable(const std::filesystem::path& path, std::string_view start,
+                       const char* kind) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;
+  std::string found(start.size(), ' ');
+  std::ifstream in(path, std::ios::binary);
+  in.read(found.data(), std::ssize(found));
+  check(!in.is_open() || in.gcount() == 0 || found == start,
+        "[file] {} exists and is not {}: name another file or remove it", path.string(), kind);
+}
+
 void check_folder_writable(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::filesystem::path there = std::filesystem::absolute(folder);

@@ -25,6 +25,9 @@ std::string nearest_beside(const std::filesystem::path& path);
 
 /// UserError unless `path`, or the folder where it would be made, may be written.
 void check_writable(const std::filesystem::path& path);
+/// UserError if `path` is a file that does not begin with `start`: it is not one that a program
+/// wrote as `kind`, such as "an ONNX file", and would be lost.
+void check_replaceable(const std::filesystem::path& path, std::string_view start, const char* kind);
 /// UserError unless files may be written in this folder, which may be yet to be made.
 void check_folder_writable(const std::filesystem::path& folder);
 

@@ -3,6 +3,7 @@
 
 #include "engine/io/safetensors.h"
 #include "tests/apps/export/onnx_reader.h"
+#include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -193,6 +194,14 @@ TEST_F(Export, RefusesWrongInputInOneLineAndWritesNothing) {
     EXPECT_EQ(text_of(weights), bytes);
   }
   fs::remove(weights);
+  // a photograph
+  write_bytes(folder_ / "photo.jpg", noise_jpeg(1, 8, 8));
+  const std::string photo = text_of(folder_ / "photo.jpg");
+  const Ended other = run("run -o photo.jpg");
+  EXPECT_EQ(other.code, 2) << other.output;
+  EXPECT_TRUE(other.says("photo.jpg exists and is not an ONNX file: name another file or remove"));
+  EXPECT_EQ(text_of(folder_ / "photo.jpg"), photo);
+  fs::remove(folder_ / "photo.jpg");
   // weights of another network: a line for each tensor
   EXPECT_EQ(run("run -o m.onnx --model mlp").code, 2);
   EXPECT_EQ(files(), before);

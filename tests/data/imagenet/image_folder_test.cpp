@@ -194,6 +194,18 @@ TEST(ImageFolder, OfOneClassIsRefused) {
             1u);
 }
 
+TEST(ImageFolder, PackingReplacesNoOtherFile) {
+  const TempFolder folder;
+  write_image_folder(folder.path(), 2, 2, 1);
+  const fs::path photo = folder / "train/n00000000/0000.JPEG";
+  const auto pack = [&](const fs::path& file) { pack_image_folder(folder.path(), file, {}); };
+  EXPECT_EQ(test::error_text<UserError>([&] { pack(photo); }),
+            "[file] " + photo.string() +
+                " exists and is not a record file: name another file or remove it");
+  for (int twice = 0; twice < 2; ++twice) pack(folder / "all.records");
+  EXPECT_EQ(open(folder / "all.records").train->size(), 4u);
+}
+
 TEST(ImageFolder, ValSplitHoldsOutAShareOfEachClass) {
   const TempFolder folder;
   write_image_folder(folder.path(), 1, 20, 1);
