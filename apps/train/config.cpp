@@ -341,7 +341,7 @@ std::vector<Difference> differences(const Json& then, TrainConfig config) {
 void resolve(TrainConfig& config) {
   if (config.dataset == "auto")
     config.dataset = config.data_dir.empty() ? kShapes : dataset_of(config.data_dir);
-  if (!config.model_given) choose_model(config);
+  choose_model(config);
   if (!config.lr_given) choose_rate(config);
   resolve_warmup(config);
   check_combinations(config);

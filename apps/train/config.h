@@ -181,12 +181,13 @@ std::vector<Difference> differences(const Json& then, TrainConfig config);
 /// Replaces `auto` by the values that follow from other options. UserError on unknown names and on
 /// options that exclude each other.
 void resolve(TrainConfig& config);
-/// Sets model and image size, as far as they are not given, by the image files of the data set, and
-/// says so in model_reason; by the run that --resume auto continues, if it has a name. Changes
-/// nothing for other data sets. For resolve().
+/// Sets model and image size of a run on image files, as far as they are not given, and says so in
+/// model_reason: as in the run that --resume auto continues, if it has a name; else as in the
+/// weights of --pretrained; else, where no model is given, by the images. For resolve().
 void choose_model(TrainConfig& config);
 /// Sets lr, which is not given, to the default of the model; in proportion to the batch for a model
-/// that choose_model() took and for pretrained weights. Says so in lr_reason. For resolve().
+/// that choose_model() took and for pretrained weights. Says so in lr_reason; for a given model on
+/// image files, what would be in proportion. For resolve().
 void choose_rate(TrainConfig& config);
 /// UserError when --resume names a run without a checkpoint. For the rank that has the run folder.
 void check_resume(const TrainConfig& config);

@@ -85,7 +85,9 @@ TEST(ModelChoice, TheRateFollowsTheBatch) {
   EXPECT_EQ(rate({"--batch-size", "512"}), 0.1);
   EXPECT_EQ(rate({"--lr", "0.3"}), 0.3);
   EXPECT_EQ(rate({"--model", "resnet20"}), 0.1);
-  write_bytes(folder / "weights.safetensors", {});
+  EXPECT_EQ(parsed({"--data-dir", folder.path().string(), "--model", "resnet20"}).lr_reason,
+            "the default; 0.0125 is in proportion to --batch-size 32");
+  std::ofstream(folder / "weights.safetensors") << std::string("\2\0\0\0\0\0\0\0{}", 10);
   const std::string weights = (folder / "weights.safetensors").string();
   EXPECT_EQ(rate({"--model", "resnet20", "--pretrained", weights}), 0.0125);
   EXPECT_EQ(rate({"--model", "lenet", "--pretrained", weights}), 0.01 / 8);
@@ -159,6 +161,12 @@ TEST(ModelChoice, IsThatOfTheWeightsAndOfTheRunOfASeed) {
   EXPECT_EQ(tuned.code, 0) << tuned.output;
   EXPECT_TRUE(tuned.says("no --model given: resnet20 at --image-size 32, as the weights"))
       << tuned.output;
+  const Ended named = train("--pretrained runs/chosen-s1 --model resnet20 --eval-only");
+  EXPECT_TRUE(named.says("--image-size 32, as the weights")) << named.output;
+  EXPECT_TRUE(named.says("images (32, 32, 3)")) << named.output;
+  const Ended sized =
+      train("--pretrained runs/chosen-s1 --model resnet20 --image-size 40 --dry-run");
+  EXPECT_TRUE(sized.says("images (40, 40, 3)")) << sized.output;
 }
 
 }  // namespace
