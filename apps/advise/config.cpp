@@ -4,6 +4,7 @@
 
 #include "apps/advise/prediction.h"
 #include "apps/common/comm_setup.h"
+#include "apps/common/network_choice.h"
 #include "comm/link/link.h"
 #include "engine/core/error.h"
 #include "models/model.h"
@@ -19,6 +20,10 @@ OptionTable AdviseConfig::table() {
   t.add("image-size", image_size, "height and width of an image",
         {.least = 1, .most = 4096, .old_name = "image"});
   t.add("batch-size", batch_size, "images per step and rank", {.least = 1});
+  t.add("data-dir", data_dir,
+        "folder of images or of another data set: takes the network, classes and image size as "
+        "train would, as far as they are not given",
+        {.traits = kLocal});
   t.add("parameters", parameters,
         "with --simulate: length of a flat vector used instead of a model", {.most = 4294967294.0});
   t.group("Sparsifier");
@@ -92,6 +97,13 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   OptionTable table = config.table();
   table.parse_and_set(argc, argv, "advise: predicts which sparsifier is fastest on a link");
   models().find(config.model);
+  if (!config.data_dir.empty()) {
+    const auto [model, spec] =
+        network_for_data(config.data_dir, table.is_set("model") ? config.model : "");
+    config.model = model;
+    if (!table.is_set("classes")) config.classes = spec.classes;
+    if (!table.is_set("image-size")) config.image_size = spec.image[0];
+  }
   allowed_sums(config.settings);
   if (!config.link.empty()) {
     const Topology link = parse_link(config.link, static_cast<int>(config.ranks_per_node));

@@ -16,6 +16,7 @@ struct AdviseConfig {
   // model
   std::string model = kResnet20;
   int64_t classes = 10, image_size = 32;
+  std::string data_dir;
   int64_t batch_size = 32;
   int64_t parameters = 0;
   double density = 0.001;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sparsify/sparsifier.h"
+#include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -45,6 +46,23 @@ std::map<std::string, double> iterations(const std::string& arguments) {
     if (cells.at(4) == "1") seconds[cells[0] + " " + cells[1]] = std::stod(cells[6]);
   }
   return seconds;
+}
+
+TEST(Advise, TakesTheNetworkOfAFolder) {
+  const TempFolder folder;
+  write_image_folder(folder.path(), 3, 2, 1);
+  const auto first_line = [&](const std::string& more) {
+    const Ended ended =
+        advise(fmt::format("--simulate --link 1Gbit,0.4ms --compute 0.1 --select 0 --ranks 4 "
+                           "--data-dir {} {}",
+                           folder.path().string(), more));
+    EXPECT_EQ(ended.code, 0) << ended.output;
+    return ended.output.substr(0, ended.output.find('\n'));
+  };
+  EXPECT_EQ(first_line(""), "resnet20 with 3 classes and images of 32 x 32");
+  EXPECT_EQ(first_line("--model resnet18"), "resnet18 with 3 classes and images of 224 x 224");
+  EXPECT_EQ(first_line("--image-size 48 --classes 7"),
+            "resnet20 with 7 classes and images of 48 x 48");
 }
 
 TEST(Advise, PredictsOnceForANumberOfRanksThatIsGivenTwice) {

@@ -170,6 +170,10 @@ TEST(Doctor, NamesTheCureOfImagesAndTheirFolders) {
   fs::create_directory(folder / "d/val/empty");
   EXPECT_EQ(cure("d"), folders);
   fs::remove(folder / "d/val/empty");
+  fs::create_directories(folder / "one/a");
+  for (const char* file : {"0.jpg", "1.jpg"})
+    write_bytes(folder / "one/a" / file, noise_jpeg(1, 40, 40));
+  EXPECT_EQ(cure("one"), folders);
   fs::resize_file(folder / "d/train/n00000000/0000.JPEG", 100);
   std::ofstream(folder / "d/val/n00000001/0000.JPEG") << "x";
   EXPECT_EQ(cure("d"), "copy what is damaged again, or train with --bad-images skip");
@@ -237,6 +241,18 @@ TEST(Doctor, RunsTrainingSteps) {
   EXPECT_EQ(step["state"], "ok") << step.dump();
   EXPECT_GT(step["details"]["images_per_s"], 0);
   EXPECT_GE(step["details"]["steps"], 1);
+}
+
+TEST(Doctor, TimesTheNetworkOfTheFolder) {
+  const TempFolder folder;
+  for (const char* name : {"a", "b"}) {
+    fs::create_directories(folder / "d" / name);
+    for (const char* file : {"0.jpg", "1.jpg"})
+      write_bytes(folder / "d" / name / file, noise_jpeg(1, 60, 60));
+  }
+  const std::string text =
+      examine(folder, "--workers 2 --seconds 0.1 --data-dir d").finding("step")["text"];
+  EXPECT_EQ(text.find("resnet20, 32 images of 64 x 64 a rank, "), 0u) << text;
 }
 
 TEST(Doctor, RefusesWrongOptions) {
