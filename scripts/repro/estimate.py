@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from runs import ProgramFailed, told_by
 from runs.kept import read_json, results
 
 from . import ROOT, ReproError, programs
@@ -21,15 +22,10 @@ LIMIT = 20  # seconds, after which it ends with its step
 @functools.cache
 def dry_run(words):
     """The plan of a command, as configs/schema/plan.json describes it."""
-    words = [*words, "--json", "--dry-run"]
     try:
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise ReproError(f"{words[0]}: {error.strerror}") from None
-    if done.returncode != 0:
-        text = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise ReproError(f"{' '.join(words)}: {text[-1]}")
-    return json.loads(done.stdout)
+        return json.loads(told_by(*words, "--json", "--dry-run", cwd=ROOT))
+    except ProgramFailed as error:
+        raise ReproError(error) from None
 
 
 def without_link(words):
