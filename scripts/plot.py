@@ -104,13 +104,13 @@ def main():
     if tables:
         table = TABLES[tables[0]][0](Path(getattr(options, tables[0])))
         draw = getattr(figures, f"draw_{tables[0]}")
-        figures.save(lambda: draw(table, options.title), output)
+        figures.save(draw, table, options.title, output)
         return
 
     runs = with_points([opened(folder) for folder in options.runs])
     lines = grouped(runs) if options.group_seeds else labelled(runs)
     units = [figures.Unit(label, seeds, band=options.group_seeds) for label, seeds in lines]
-    figures.save(lambda: figures.draw(units, options.title), output)
+    figures.save(figures.draw, units, options.title, output)
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def label_percents(axis):
         f"{100 * value:.{decimals(100 * axis.get_majorticklocs())}f} %")))
 
 
-def draw(units, title):
+def draw(units):
     heights = [max(PANEL, 1 + 0.36 * len(units)), PANEL, 0.2 * len(units)]
     figure = plt.figure()
     grid = figure.add_gridspec(3, 3, height_ratios=heights)
@@ -191,8 +191,6 @@ def draw(units, title):
         if not any(len(one.get_xdata()) for one in axes.lines):
             axes.set(xticks=[], yticks=[])
             axes.text(0.5, 0.5, "no validation yet", transform=axes.transAxes, ha="center")
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     return figure
 
 
@@ -207,7 +205,7 @@ def look_of_dense(label):
     return colour, DASHES[("bf16" in kind) + 2 * ("overlap" in kind)]
 
 
-def draw_advice(predictions, title):
+def draw_advice(predictions):
     """A panel for each number of ranks: speed-up over the best dense exchange by bandwidth.
 
     Curves of exchanges with local steps have markers.
@@ -246,8 +244,6 @@ def draw_advice(predictions, title):
         axes.axis("off")
     for axes in grid[:, 0]:
         axes.set_ylabel("speed-up over the best dense exchange")
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     return figure
 
 
@@ -270,7 +266,7 @@ def drawable(names):
     return [str(i) if name in bad else name for i, name in enumerate(names)]
 
 
-def draw_confusion(table, title):
+def draw_confusion(table):
     """A cell for each label (row) and prediction (column): its colour is the share of the label's
     images, its number their count."""
     names, counts = table
@@ -290,12 +286,10 @@ def draw_confusion(table, title):
                     axes.text(prediction, label, f"{counts[label][prediction]:.0f}", fontsize=7,
                               ha="center", va="center", color="white" if share > 0.5 else "black")
     label_percents(figure.colorbar(picture, shrink=0.8, label="share of the label").ax.yaxis)
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     return figure
 
 
-def draw_compressors(methods, title):
+def draw_compressors(methods):
     """A line for each sparsifier: error by bytes, a marker for each density. Those with the same
     points have one line; those without an error but rounding are at the lower edge."""
     figure, axes = plt.subplots(figsize=(10, 6))
@@ -317,17 +311,18 @@ def draw_compressors(methods, title):
     axes.xaxis.set_major_formatter(bytes_text)
     axes.yaxis.set(major_formatter="{x:.2g}", minor_formatter="{x:.2g}")
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     return figure
 
 
-def save(make, path):
-    """Writes the figure that make() returns, in the common style."""
+def save(draw, data, title, path):
+    """Writes the figure that draw(data) returns, in the common style and below a title."""
     picture = io.BytesIO()
     with plt.rc_context(STYLE):
+        figure = draw(data)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
         try:
-            make().savefig(picture, dpi=150, format=path.suffix[1:] or "png")
+            figure.savefig(picture, dpi=150, format=path.suffix[1:] or "png")
         except ValueError as error:
             raise UserError(f"{path}: {error}") from None
     output.write(path, picture.getvalue())

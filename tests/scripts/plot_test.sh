@@ -25,7 +25,7 @@ sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 ((label, runs),) = plot.labelled([plot.opened(sys.argv[1])])
-axes = figures.draw([figures.Unit(label, runs)], "").axes[int(sys.argv[2])]
+axes = figures.draw([figures.Unit(label, runs)]).axes[int(sys.argv[2])]
 print(*(len(line.get_xdata()) for line in axes.lines), label)
 EOF
 }
@@ -36,7 +36,7 @@ import sys
 sys.path.insert(0, "scripts")
 import plot
 from runs import figures
-axes = figures.draw([figures.Unit("a", [plot.opened(sys.argv[1])])], "").axes[0]
+axes = figures.draw([figures.Unit("a", [plot.opened(sys.argv[1])])]).axes[0]
 print(*(text.get_text() for text in axes.texts))
 EOF
 }
@@ -76,7 +76,7 @@ import plot
 from runs import figures
 ((label, runs),) = plot.grouped([plot.opened(folder) for folder in sys.argv[1:]])
 assert label == "topk (3 seeds)", label
-axes = figures.draw([figures.Unit(label, runs, band=True)], "").axes
+axes = figures.draw([figures.Unit(label, runs, band=True)]).axes
 (line,), (band,) = axes[0].lines, axes[0].collections
 assert [round(y, 6) for y in line.get_ydata()] == [round((0.1 + 0.4 + 0.9) / 3, 6)]
 assert {round(y, 6) for _, y in band.get_paths()[0].vertices} == {0.1, 0.9}, band.get_paths()
@@ -96,7 +96,7 @@ sys.path.insert(0, "scripts")
 from runs import confusion, figures
 every = figures.font_manager.fontManager.ttflist
 every[:] = [font for font in every if "DejaVu" in font.name]
-axes = figures.draw_confusion(confusion.read(pathlib.Path(sys.argv[1])), "").axes[0]
+axes = figures.draw_confusion(confusion.read(pathlib.Path(sys.argv[1]))).axes[0]
 assert axes.images[0].get_array().tolist() == [[0.75, 0.25, 0], [0, 0, 0], [0, 0.5, 0.5]]
 cells = {text.get_position(): text.get_text() for text in axes.texts}
 assert cells == {(0, 0): "3", (1, 0): "1", (1, 2): "2", (2, 2): "2"}, cells
@@ -122,7 +122,7 @@ import pathlib
 import sys
 sys.path.insert(0, "scripts")
 from runs import compressors, figures
-axes = figures.draw_compressors(compressors.read(pathlib.Path(sys.argv[1])), "").axes[0]
+axes = figures.draw_compressors(compressors.read(pathlib.Path(sys.argv[1]))).axes[0]
 both, whole = axes.lines
 assert list(both.get_xdata()) == [2000, 2000] and both.get_label() == "a, b"
 assert [round(y, 9) for y in both.get_ydata()] == [0.7, 0.4]
@@ -144,7 +144,7 @@ run = plot.opened(sys.argv[1])
 for low, high in ((0.252, 0.261), (0.11, 0.19), (0.1, 0.9), (0.25, 0.25)):
     run.metrics.rows = [[*row[:2], str(value), *row[3:]]
                         for row, value in zip(run.metrics.rows, (low, high))]
-    figure = figures.draw([figures.Unit("a", [run])], "")
+    figure = figures.draw([figures.Unit("a", [run])])
     figure.draw_without_rendering()
     for axes in (figure.axes[0], figure.axes[3], figure.axes[4]):
         for tick, text in zip(axes.get_yticks(), axes.get_yticklabels()):
@@ -181,7 +181,7 @@ for count in (1, 2, 12):
         for row in run.metrics.rows:
             row[at] = str(1e6 * 1.4 ** number)
     with figures.plt.rc_context(figures.STYLE):
-        figure = figures.draw(units, "")
+        figure = figures.draw(units)
         figure.draw_without_rendering()
     panels = figure.axes[:6]
     for axes in panels:
@@ -226,7 +226,7 @@ sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 with figures.plt.rc_context(figures.STYLE):
-    figure = figures.draw_advice(plot.advice.read(Path(sys.argv[1])), "")
+    figure = figures.draw_advice(plot.advice.read(Path(sys.argv[1])))
     figure.draw_without_rendering()
 for axes in figure.axes:
     shown = [line for line in axes.lines if not line.get_label().startswith("_")]
@@ -270,7 +270,7 @@ import sys
 sys.path.insert(0, "scripts")
 import plot
 from runs import figures
-axes = figures.draw([figures.Unit("a", [plot.opened(sys.argv[1])])], "").axes[1]
+axes = figures.draw([figures.Unit("a", [plot.opened(sys.argv[1])])]).axes[1]
 low, high = axes.get_xlim()
 inside = [tick for tick in axes.get_xticks() if low <= tick <= high]
 assert high < 1 and len(inside) > 2, (low, high, inside)
