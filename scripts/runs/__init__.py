@@ -57,6 +57,12 @@ def nearest(name, known):
     return f"; nearest are {', '.join(difflib.get_close_matches(str(name), known, n=5, cutoff=0))}"
 
 
+def nearest_is(name, known, folder=""):
+    """`; nearest is X`, the most similar of the names in a folder, as the programs say; or ''."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; nearest is {os.path.join(folder, near[0])}" if near else ""
+
+
 def program_name(file=None):
     """What the user called: `thinwire plot`, or the name of the script. scripts/thinwire becomes
     the script and keeps its process number; a process that the script starts has another."""

@@ -5,7 +5,7 @@ import functools
 import os
 from pathlib import Path
 
-from . import UserError, kept
+from . import UserError, kept, nearest_is
 
 FINISHED, STOPPED, UNFINISHED, RUNNING, BROKEN = (
     "finished", "stopped", "unfinished", "running", "broken")
@@ -107,10 +107,12 @@ class Run:
 
 
 def check_folder(folder):
-    """UserError unless it is a folder, or that of kept runs; names the run of that name."""
+    """UserError unless it is a folder, or that of kept runs; names the run of that name, or the
+    nearest folder beside it."""
     if not folder.is_dir() and not kept.below(folder):
-        run = Path("runs") / folder
-        raise UserError(f"{folder}: not a folder" + (f"; {run} is" if run.is_dir() else ""))
+        run, beside = Path("runs") / folder, (path.name for path in folder.parent.glob("*/"))
+        near = nearest_is(folder.name, beside, os.path.dirname(folder))
+        raise UserError(f"{folder}: not a folder" + (f"; {run} is" if run.is_dir() else near))
 
 
 def last_step(path):

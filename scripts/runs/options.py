@@ -1,7 +1,6 @@
 """The options of a script."""
 
 import argparse
-import difflib
 import json
 import os
 import re
@@ -9,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import UserError, nearest, program_name
+from . import UserError, nearest, nearest_is, program_name
 from .tables import is_number
 
 # messages of argparse
@@ -102,9 +101,8 @@ class Parser(argparse.ArgumentParser):
 
     def unknown(self, flag):
         names = [name for name in self._option_string_actions if name.startswith("--")]
-        near = difflib.get_close_matches(flag, names, n=1) if flag.startswith("--") else []
-        raise UserError(f"unknown flag {flag}{'; nearest is ' * bool(near)}{''.join(near)}; "
-                        "--help lists all")
+        near = nearest_is(flag, names) if flag.startswith("--") else ""
+        raise UserError(f"unknown flag {flag}{near}; --help lists all")
 
     def error(self, message):
         """Raises UserError for a message of argparse, in the words of the programs."""

@@ -210,6 +210,13 @@ refuses "none: not a folder" scripts/compare.py "$work/none"
 here=$PWD
 refuses "dense: not a folder; runs/dense is" env -C "$work" "$here/scripts/compare.py" dense
 refuses "dense: not a folder; runs/dense is" env -C "$work" "$here/scripts/watch.py" dense
+# of a misspelt one, the nearest folder beside it
+for command in compare watch report; do
+  refuses "$command.py: $runs/dens: not a folder; nearest is $runs/dense" \
+    "scripts/$command.py" "$runs/dense" "$runs/dens"
+done
+refuses "list_runs.py: runz: not a folder; nearest is runs" \
+  env -C "$work" "$here/scripts/list_runs.py" runz
 refuses "gaussiank-s2/metrics.csv: missing column(s)" scripts/compare.py "$runs/gaussiank-s2"
 
 # files that no run has written leave a run broken, and the others listed

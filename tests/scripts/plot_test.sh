@@ -279,6 +279,7 @@ plot() { scripts/plot.py -o "$folder/none.png" "$@"; }
 sed -i 's/val_top1/top1/' "$folder/a/metrics.csv"
 refuses 'a/metrics.csv: missing column(s) val_top1' plot "$folder/a"
 refuses 'none: not a folder' plot "$folder/none"
+refuses "beginn: not a folder; nearest is $folder/begun" plot "$folder/beginn"
 sed -i 's/^2,1.1/2,abc/' "$folder/b/metrics.csv"
 refuses "train_loss is 'abc' in epoch 2" plot "$folder/b"
 head -n 1 "$folder/b/metrics.csv" >"$folder/empty" && mv "$folder/empty" "$folder/b/metrics.csv"
