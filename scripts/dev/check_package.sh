@@ -9,10 +9,6 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
 folder=$(path_of "${1:-$PWD/build-package}") mirror=${MIRROR:-http://deb.debian.org/debian}
-skip() {
-  echo "skipped: $*"
-  exit 77
-}
 ((EUID == 0)) || skip "needs root"
 command -v debootstrap >/dev/null || skip "needs debootstrap (apt-get install debootstrap)"
 

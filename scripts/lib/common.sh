@@ -1,5 +1,5 @@
 # Shared by shell scripts: prints their help; changes to the root of the repository; defines
-# path_of, say, die and quietly.
+# path_of, say, die, skip and quietly.
 # shellcheck shell=bash
 set -euo pipefail
 # --help prints the comment at the top of the script
@@ -23,6 +23,9 @@ die() {
   printf '%s: %s\n' "$(basename "$0")" "$*" >&2
   exit 1
 }
+
+# skip TEXT: prints "skipped: TEXT" and exits with 77
+skip() { echo "skipped: $*" && exit 77; }
 
 # quietly COMMAND...: prints a line for each quarter of ninja's progress, and the rest of the output
 # only if the command fails
