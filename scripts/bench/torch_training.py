@@ -13,18 +13,22 @@ SHUFFLE, AUGMENT = 2, 3  # Purpose in engine/core/rng.h
 RATE, MOMENTUM, DECAY = 0.05, 0.9, 1e-4
 
 
-def philox(seed, purpose, epoch, ids):
-    """The four words of each id, as engine/core/rng.h draws them."""
-    ids = np.asarray(ids, dtype=np.uint64)
-    low = np.uint64(0xFFFFFFFF)
-    x = [np.zeros_like(ids), np.full_like(ids, epoch), ids & low, ids >> np.uint64(32)]
-    keys = [seed & 0xFFFFFFFF, (seed >> 32) ^ (purpose << 24)]
+def philox(counter, key):
+    """The four words of Philox4x32-10 over columns of counters (Salmon et al., SC 2011)."""
+    x = [np.asarray(word, dtype=np.uint64) for word in np.broadcast_arrays(*counter)]
+    low, k = np.uint64(0xFFFFFFFF), [np.uint64(word) for word in key]
     for _ in range(10):
         a, b = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
-        x = [(b >> np.uint64(32)) ^ x[1] ^ np.uint64(keys[0]), b & low,
-             (a >> np.uint64(32)) ^ x[3] ^ np.uint64(keys[1]), a & low]
-        keys = [(keys[0] + 0x9E3779B9) & 0xFFFFFFFF, (keys[1] + 0xBB67AE85) & 0xFFFFFFFF]
+        x = [(b >> np.uint64(32)) ^ x[1] ^ k[0], b & low,
+             (a >> np.uint64(32)) ^ x[3] ^ k[1], a & low]
+        k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
     return x
+
+
+def words_of(seed, purpose, epoch, ids):
+    """The four words of each id, as engine/core/rng.h draws them."""
+    return philox((0, epoch, ids & 0xFFFFFFFF, ids >> 32),
+                  (seed & 0xFFFFFFFF, (seed >> 32) ^ (purpose << 24)))
 
 
 def below(words, n):
@@ -46,11 +50,11 @@ class Batches:
     def start(self, epoch):
         n = len(self.labels)
         self.epoch, self.order = epoch, np.arange(n)
-        draws = below(philox(self.seed, SHUFFLE, epoch, np.arange(n + 1))[0], np.arange(n + 1))
+        draws = below(words_of(self.seed, SHUFFLE, epoch, np.arange(n + 1))[0], np.arange(n + 1))
         for i in range(n, 1, -1):
             j = int(draws[i])
             self.order[[i - 1, j]] = self.order[[j, i - 1]]
-        words = philox(self.seed, AUGMENT, epoch, np.arange(n))
+        words = words_of(self.seed, AUGMENT, epoch, np.arange(n))
         self.dy, self.dx = (below(word, 9).astype(int) for word in words[:2])
         self.flip = words[2] & np.uint64(1)
 

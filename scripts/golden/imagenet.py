@@ -25,6 +25,7 @@ from torch.nn import functional as F
 
 import cifar
 from cifar import DEVIATION, MEAN, hash_words, kept, parameter_value, short, unit
+from torch_training import philox
 
 BATCH = 2
 SEED, STEP = 7, 3  # of the dropout masks
@@ -33,18 +34,6 @@ VGGS = [f"vgg{depth}{norm}" for depth in (11, 13, 16, 19) for norm in ("", "_bn"
 # our name -> torchvision's
 MODELS = {name: name for name in RESNETS + ["alexnet"]} | {f"{n}_imagenet": n for n in VGGS}
 GRADIENTS = ["resnet18", "resnet50", "vgg11_bn_imagenet"]
-
-
-def philox(counter, key):
-    """Philox4x32-10 over columns of counters (Salmon et al., SC 2011)."""
-    x = [np.asarray(word, dtype=np.uint64) for word in np.broadcast_arrays(*counter)]
-    low, k = np.uint64(0xFFFFFFFF), [np.uint64(word) for word in key]
-    for _ in range(10):
-        a, b = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
-        x = [(b >> np.uint64(32)) ^ x[1] ^ k[0], b & low,
-             (a >> np.uint64(32)) ^ x[3] ^ k[1], a & low]
-        k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
-    return np.stack(x, axis=-1)
 
 
 class Dropout(nn.Module):
@@ -58,7 +47,8 @@ class Dropout(nn.Module):
         if not self.training:
             return x
         blocks = np.arange((x.numel() + 3) // 4)
-        words = philox((blocks, self.stream, STEP, 0), (SEED, 4 << 24)).ravel()[: x.numel()]
+        words = np.stack(philox((blocks, self.stream, STEP, 0), (SEED, 4 << 24)), axis=-1)
+        words = words.ravel()[: x.numel()]
         keep = (words >> np.uint64(8)).astype(np.float64) * 2.0**-24 >= self.rate
         mask = torch.from_numpy(keep.reshape(tuple(x.shape))).to(x.dtype)
         return x * mask / (1 - self.rate)
