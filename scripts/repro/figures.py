@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from runs.figures import COLOURS, PHASE_COLOURS, STYLE, label_bytes
 from runs.kept import exists
+from runs.tables import totals
 
 from .comparable import left_out_rows
 from .programs import read_csv
@@ -23,14 +24,8 @@ SECONDS = "+seconds"  # of training
 
 def column(records, name):
     """A column of a table; "+name" is its running sum."""
-    total, values = 0.0, []
-    for record in records:
-        value = record.get(name.lstrip("+"))
-        if name.startswith("+"):
-            total += value
-            value = total
-        values.append(value)
-    return values
+    values = [record.get(name.lstrip("+")) for record in records]
+    return totals(values) if name.startswith("+") else values
 
 
 def points(records, x, y):

@@ -2,7 +2,8 @@
 
 import json
 import re
-import subprocess
+
+from . import told_by
 
 LINES = {"commit": r"^commit (\S+)", "date": r"^date (\S+)", "compiler": r"^((?:GCC|Clang) .+)",
          "cpu": r"^CPU (.+)"}
@@ -17,8 +18,7 @@ def of_text(versions):
 
 def of_program(program):
     """The same of a program, of what it tells of itself for --describe."""
-    done = subprocess.run([str(program), "--describe"], text=True, capture_output=True, check=True)
-    return json.loads(done.stdout)["build"]
+    return json.loads(told_by(program, "--describe"))["build"]
 
 
 def line(build):

@@ -4,7 +4,7 @@ import time
 from array import array
 
 from . import UserError, folder
-from .tables import known
+from .tables import Table, known
 
 RECENT = 20  # steps of a mean; `train` writes steps.csv in blocks of as many
 COLUMNS = ("step", "epoch", "train_loss", "train_top1", "images", "seconds", "bytes_sent",
@@ -54,9 +54,7 @@ class Growing:
 
     def add(self, cells):
         if not self.places:
-            missing = [name for name in self.columns if name not in cells]
-            if missing:
-                raise UserError(f"{self.path}: missing column(s) {', '.join(missing)}")
+            Table(self.path, cells, []).require(self.columns)
             self.places = [cells.index(name) for name in self.columns]
             return
         try:

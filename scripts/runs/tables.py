@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import math
 
 from . import UserError
@@ -90,11 +91,7 @@ def markdown(head, rows):
 
 def totals(values):
     """Running sums."""
-    sums, total = [], 0.0
-    for value in values:
-        total += value
-        sums.append(total)
-    return sums
+    return list(itertools.accumulate(values))
 
 
 def known(values):
