@@ -153,11 +153,8 @@ def label_percents(axis):
 
 
 def draw(units):
-    heights = [max(PANEL, 1 + 0.36 * len(units)), PANEL, 0.2 * len(units)]
     figure = plt.figure()
-    grid = figure.add_gridspec(3, 3, height_ratios=heights)
-    (top1, loss, phases), (by_bytes, by_seconds, sent) = [
-        [figure.add_subplot(grid[row, column]) for column in range(3)] for row in range(2)]
+    top1, loss, phases, by_bytes, by_seconds, sent = figure.subplots(2, 3).flat
     ends = []
     for number, unit in enumerate(units):
         unit.look = look(number)
@@ -183,14 +180,23 @@ def draw(units):
         label_percents(axes.yaxis)
     sent.set_ylim(0, 1.1 * max([1.0, *(max(one.get_ydata(), default=0) for one in sent.lines)]))
     label_bytes(by_bytes, log=ends and min(ends) > 0 and max(ends) > 20 * min(ends))
-    heights[2] = 0.2 + 0.2 * -(-len(units) // legend_columns(top1.lines))
-    grid.set_height_ratios(heights)
+    if not any(len(one.get_xdata()) for one in top1.lines):
+        top1.set(xticks=[], yticks=[])
+        top1.text(0.5, 0.5, "no validation yet", transform=top1.transAxes, ha="center")
+    # no validation, one rank that sends nothing, a dense exchange: there is nothing to see
+    for axes, axis, plain in ((by_bytes, 0, 0), (by_seconds, 0, 0), (sent, 1, 1)):
+        if all(value == plain for one in axes.lines for value in one.get_data()[axis]):
+            axes.remove()
+    panels = figure.axes
+    columns = 2 if len(panels) == 4 else 3
+    heights = [PANEL] * -(-len(panels) // columns)
+    heights[panels.index(phases) // columns] = max(PANEL, 1 + 0.36 * len(units))
+    heights.append(0.2 + 0.2 * -(-len(units) // legend_columns(top1.lines)))
+    grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
+    for place, axes in enumerate(panels):
+        axes.set_subplotspec(grid[place])
     figure.set_size_inches(WIDTH, sum(heights))
-    draw_legend(figure, grid[2, :], top1.lines)
-    for axes in (top1, by_bytes, by_seconds):
-        if not any(len(one.get_xdata()) for one in axes.lines):
-            axes.set(xticks=[], yticks=[])
-            axes.text(0.5, 0.5, "no validation yet", transform=axes.transAxes, ha="center")
+    draw_legend(figure, grid[-1, :], top1.lines)
     return figure
 
 

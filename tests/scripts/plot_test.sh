@@ -58,6 +58,26 @@ echo 1,2.3,0.5,9,1,50,1,2,3,0,1,1,0.02 >>"$folder/short/metrics.csv"
 [[ $(lines_of "$folder/short" 0) == "1 short (topk 0.001)" ]]
 grep -q 'no validation yet' <<<"$(texts_of "$folder/stopped")"
 [[ -z $(texts_of "$folder/short") ]]
+# panels in which there is nothing to see are left out: bytes and entries of one rank that sends
+# nothing, entries of a dense exchange, all of a validation that is yet to come
+cp -r "$folder/short" "$folder/alone"
+sed -i 's/,10,1,2,3,/,0,1,2,3,/' "$folder/alone/steps.csv"
+sed -i 's/,50,1,2,3,/,0,1,2,3,/' "$folder/alone/metrics.csv"
+/usr/bin/python3 - "$folder" <<'EOF'
+import sys
+sys.path.insert(0, "scripts")
+import plot
+from runs import figures
+every = ["Validation top-1", "Training loss", "Time of an epoch by phase", "Top-1 by bytes sent",
+         "Top-1 by training time", "Entries sent / k"]
+for name, shown in (("a", every), ("short", every[:5]), ("alone", [*every[:3], every[4]]),
+                    ("stopped", every[:3])):
+    figure = figures.draw([figures.Unit("a", [plot.opened(f"{sys.argv[1]}/{name}")])])
+    *panels, legend = figure.axes
+    assert [axes.get_title() for axes in panels] == shown, (name, panels)
+    places = {axes.get_subplotspec().get_geometry()[2] for axes in panels}
+    assert places == set(range(len(shown))), (name, places)
+EOF
 for step in 6 7; do echo "$step,2,0.001,1,9,1,10,1,2,3,0,1,1"; done >>"$folder/stopped/steps.csv"
 [[ $(lines_of "$folder/stopped" 1) == "7 stopped (topk 0.001)" ]]
 scripts/plot.py "$folder/stopped" "$folder/short" -o "$folder/short.png" >"$folder/log"

@@ -6,6 +6,8 @@ const DEFAULTS = { x: 'epoch', logx: 'auto', seeds: 'off', bands: 'on', logloss:
 /** Reads and writes the controls: {view(), load(), onChange(call)}. */
 function controlsOf(data) {
   const form = document.getElementById('controls');
+  if (!data.runs.some((run) => run.curves.train_loss.bytes_sent.some(Boolean)))
+    form.querySelector('[value=bytes]').parentNode.remove();
   const boxes = ['seeds', 'bands', 'logloss', 'numbers'];
   let logx = 'auto';
   const automatic = () => farApart(data, AXES[form.elements.x.value].key);

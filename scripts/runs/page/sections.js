@@ -115,9 +115,13 @@ function timeSection(data) {
 }
 
 function entriesSection(data) {
+  const parts = [
+    curveFigure(data, 'density', 'Density', '', { log: true }, 'epoch'),
+    curveFigure(data, 'nnz_over_k', 'Entries sent / k', '', { from: 0, reference: 1 }, 'epoch'),
+  ].filter(({ root }) => data.runs.some(({ curves }) =>
+    curves[root.dataset.name].mean.some((value) => value !== 1 && value !== null)));
+  if (!parts.length) return null;
   return sectionOf('Entries sent', 'Density is the fraction of the parameters asked for in an ' +
     'epoch. Sent over k are the entries sent over those asked for (k = density × parameters). ' +
-    'Both are 1 for dense.', [
-    curveFigure(data, 'density', 'Density', '', { log: true }, 'epoch'),
-    curveFigure(data, 'nnz_over_k', 'Entries sent / k', '', { from: 0, reference: 1 }, 'epoch')]);
+    'Both are 1 for dense.', parts);
 }
