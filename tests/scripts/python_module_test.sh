@@ -74,7 +74,7 @@ done
 awk '/^```/ && on { exit } on { print } /^```python/ { on = 1 }' "$source/docs/python.md" >test.py
 cat >>test.py <<'PY'
 
-import csv, json, sys
+import csv, json, os, sys
 from pathlib import Path
 import pandas
 
@@ -98,6 +98,11 @@ for prefix, table in (("step", rows["steps"]), ("epoch", rows["metrics"])):
         for key in row.keys() - {prefix}:
             assert found[at].pop(f"{prefix}/{key}") == float(row[key]), (at, key)
 assert not any(found.values()), found
+# and when: the last step when the table was written, those before by its seconds
+os.utime(folder / "steps.csv", (0, 1e9))
+*_, (before, _, _), (last, at, _) = thinwire.trackers.timed(run)
+assert abs(last - 1e9) < 1e-3 and at == len(rows["steps"]), (last, at)
+assert abs(last - before - float(rows["steps"][-1]["seconds"])) < 1e-3, (before, last)
 
 # keywords; two runs of two epochs of one step, of which the second is validated
 Path("on.json").write_text('{"overlap": true}')

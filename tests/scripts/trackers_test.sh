@@ -36,6 +36,9 @@ told = [(event.step, event.tensor_proto.float_val[0])
         for event in found.Tensors("one", "step/train_loss")]
 assert [step for step, _ in told] == [1, 2, 3], told
 assert all(abs(a - b) < 1e-6 * a for (_, a), (_, b) in zip(told, loss)), told
+first, _, last = (event.wall_time for event in found.Tensors("one", "step/train_loss"))
+assert abs(last - Path("runs/one/steps.csv").stat().st_mtime) < 1e-3, last
+assert abs(last - first - sum(float(row["seconds"]) for row in rows[1:])) < 1e-3, (first, last)
 event, = found.Tensors("one", "epoch/val_top1")
 assert (event.step, round(event.tensor_proto.float_val[0], 6)) == (3, top1)
 try:

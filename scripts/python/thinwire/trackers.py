@@ -42,6 +42,17 @@ def scalars(run):
     return sorted(found.items())
 
 
+def timed(run):
+    """Triples (time, step, {name: value}): back from when the table was written, by its seconds."""
+    table = run.record.optional("steps.csv") or run.record.metrics
+    found, name = scalars(run), f"{table.names[0]}/seconds"
+    at = table.path.stat().st_mtime if table.path.exists() else time.time()  # results that are kept
+    at -= sum(values.get(name, 0) for _, values in found)
+    for step, values in found:
+        at += values.get(name, 0)
+        yield at, step, values
+
+
 def numbers(summary):
     return {name: value for name, value in summary.items() if type(value) in (int, float)}
 
@@ -56,8 +67,8 @@ def to_tensorboard(run, folder):
     writer = needed("tensorboard.summary.writer.event_file_writer", user).EventFileWriter(str(path))
     event = needed("tensorboard.compat.proto.event_pb2", user).Event
     summary = needed("tensorboard.compat.proto.summary_pb2", user).Summary
-    for step, values in scalars(run):
-        writer.add_event(event(wall_time=time.time(), step=step, summary=summary(value=[
+    for at, step, values in timed(run):
+        writer.add_event(event(wall_time=at, step=step, summary=summary(value=[
             summary.Value(tag=name, simple_value=value) for name, value in values.items()])))
     writer.close()
     return path
@@ -70,9 +81,8 @@ def to_mlflow(run, **options):
     with mlflow.start_run(**{"run_name": run.name, **options}) as begun:
         mlflow.log_params({name: settings.text(value)
                            for name, value in settings.flat(run.config).items()})
-        now = int(1000 * time.time())
-        metrics = [mlflow.entities.Metric(name, value, now, step)
-                   for step, values in scalars(run) for name, value in values.items()]
+        metrics = [mlflow.entities.Metric(name, value, int(1000 * at), step)
+                   for at, step, values in timed(run) for name, value in values.items()]
         for i in range(0, len(metrics), MOST_METRICS):
             mlflow.MlflowClient().log_batch(begun.info.run_id, metrics[i:i + MOST_METRICS])
         mlflow.log_metrics(numbers(run.summary))
