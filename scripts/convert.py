@@ -249,21 +249,6 @@ def converted(path, key):
         raise UserError(f"{path} is damaged or cut short ({type(error).__name__})") from None
 
 
-def check_out(out, path):
-    """UserError if the file to write would replace the one to convert, or other work."""
-    try:
-        if not out.is_file():
-            return
-        if path.exists() and os.path.samefile(path, out):
-            raise UserError(f"{out} is the file to convert; give another name")
-        with open(out, "rb") as file:
-            start = file.read(9)
-        if start[8:] != b"{" or struct.unpack("<Q", start[:8])[0] > out.stat().st_size - 8:
-            raise UserError(f"{out} is there and is not a safetensors file; give another name")
-    except OSError as error:
-        raise output.refused(error, out) from None
-
-
 def main():
     parser = Parser(description=__doc__)
     parser.add_argument("file", metavar="FILE", type=Path, help="file of torch.save")
@@ -271,9 +256,10 @@ def main():
     parser.add_argument("--key", help="where the state dict is in FILE, e.g. model_ema")
     given = parser.parse_args()
     out = given.out or given.file.with_suffix(".safetensors")
-    check_out(out, given.file)
+    if all(map(os.path.isfile, (out, given.file))) and os.path.samefile(out, given.file):
+        raise UserError(f"{out} is the file to convert; give another name")
     data, tensors, others = converted(given.file, given.key)
-    output.write(out, data)
+    output.write(out, data, "safetensors")
     count = sum(math.prod(one.shape) for one in tensors.values())
     left_out = f"; {others} other values are left out" if others else ""
     print(f"{out}: {len(tensors)} tensors of {count} elements{left_out}")

@@ -25,7 +25,7 @@ def main():
     options = parser.parse_args()
     runs = [Run(folder) for folder in options.runs]
     text = page.render(page.data_of(runs, options.title, options.advice))
-    output.write(options.output, text.encode())
+    output.write(options.output, text.encode(), "HTML")
     print(f"{program_name()}: {options.output}")
 
 

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from runs.figures import COLOURS, PHASE_COLOURS, STYLE, label_bytes
+from runs.figures import COLOURS, PHASE_COLOURS, STYLE, label_bytes, write_picture
 from runs.kept import exists
 from runs.tables import totals
 
@@ -280,7 +280,7 @@ def note(figure, text):
 
 def write(figure, path):
     for end in ("png", "svg"):
-        figure.savefig(f"{path}.{end}", dpi=120)
+        write_picture(figure, path.with_name(f"{path.name}.{end}"), 120)
     plt.close(figure)
 
 

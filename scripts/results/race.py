@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from runs import ProgramFailed, kept
+from runs import ProgramFailed, kept, output
 from runs.folder import read_json
 from runs.tables import as_csv
 from repro import BIN, ROOT, ReproError, comparable, estimate, nearest, programs, script
@@ -216,10 +216,7 @@ def write_accuracy(given):
         print(f"left out: {text}")
     if not lines:
         raise ReproError(f"no whole training without a link in {given.output}")
-    try:
-        given.file.write_text(as_csv([advice.ACCURACIES, *lines]))
-    except OSError as error:
-        raise ReproError(f"{given.file}: {error.strerror}") from None
+    output.write(given.file, as_csv([advice.ACCURACIES, *lines]).encode(), "CSV")
     print(f"{len(lines)} rows: {given.file}")
     return 0
 

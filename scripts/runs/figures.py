@@ -320,16 +320,20 @@ def draw_compressors(methods):
     return figure
 
 
+def write_picture(figure, path, dpi):
+    picture, kind = io.BytesIO(), path.suffix[1:] or "png"
+    try:
+        figure.savefig(picture, dpi=dpi, format=kind)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+    output.write(path, picture.getvalue(), kind.upper())
+
+
 def save(draw, data, title, path):
     """Writes the figure that draw(data) returns, in the common style and below a title."""
-    picture = io.BytesIO()
     with plt.rc_context(STYLE):
         figure = draw(data)
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
-        try:
-            figure.savefig(picture, dpi=150, format=path.suffix[1:] or "png")
-        except ValueError as error:
-            raise UserError(f"{path}: {error}") from None
-    output.write(path, picture.getvalue())
+        write_picture(figure, path, 150)
     print(f"{program_name()}: {path}")

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from . import Fault, UserError
 # what is wrong with a name; all else that fails is a fault of the disk
 MISTAKES = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS,
             errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
+# how files of a kind begin, that of the name; those of other kinds begin like the new one
+KINDS = {"SVG": rb"<\?xml|<svg", "HTML": rb"(?i)<!doctype html|<html",
+         "CSV": rb"[^\0-\x1f<{[][^\0-\x1f]*,", "safetensors": rb"(?s).{5}\0\0\0\{"}
 
 
 def refused(error, path=None):
@@ -19,10 +23,21 @@ def refused(error, path=None):
     return kind(f"{path or error.filename}: {error.strerror}")
 
 
-def write(path, data):
-    """Writes bytes. A regular file is whole, or as it was, and a symbolic link to it stays; a
-    device or a pipe is written in place. UserError or Fault names the path."""
+def check_kind(path, kind, data):
+    """UserError for a file that is of another kind than the one to write, by its first bytes."""
+    if kind and os.path.isfile(path):
+        with open(path, "rb") as file:
+            start = file.read(1000)
+        if start and not re.match(KINDS.get(kind, re.escape(data[:3])), start):
+            raise UserError(f"{path} exists and is no {kind} file: name another file or remove it")
+
+
+def write(path, data, kind=None):
+    """Writes bytes, but not over a file of another `kind`. A regular file is whole, or as it was,
+    and a symbolic link to it stays; a device or a pipe is written in place. UserError or Fault
+    names the path."""
     try:
+        check_kind(path, kind, data)
         if in_place(path):
             with open(path, "wb") as file:
                 file.write(data)

@@ -205,13 +205,12 @@ convert "$work/oldnew.pth has numbers of the unknown type NewStorage" "$work/old
     [[ ! -e $work/$file.safetensors ]]
   done
 )
-# what is at OUT stays, unless it is a safetensors file
+# what is at OUT stays, unless it is a safetensors file, or empty
 echo 'some notes: {' >"$work/notes"
 printf '8 bytes:{' >"$work/eight"
-: >"$work/empty"
-for file in notes eight empty old.pth run/config.json; do
+for file in notes eight old.pth run/config.json; do
   cp "$work/$file" "$work/copy"
-  convert "$work/$file is there and is not a safetensors file; give another name" \
+  convert "$work/$file exists and is no safetensors file: name another file or remove it" \
     "$work/net.pth" "$work/$file"
   cmp "$work/$file" "$work/copy"
 done

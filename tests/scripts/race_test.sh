@@ -146,6 +146,7 @@ race run --clock iterations --link 50Mbit,1ms >"$work/said"
 if grep -q 's1$' "$work/said"; then echo "a finished run is started again" && exit 1; fi
 expect "$work/said" "### 50Mbit,1ms"
 
+echo model,kept >"$work/accuracy.csv"  # a table is replaced
 race accuracy "$work/accuracy.csv" >"$work/said"
 expect "$work/said" "5 rows: $work/accuracy.csv"
 
@@ -320,6 +321,7 @@ mkdir "$work/train" && ln -s "$bin/train" "$work/train"
 bin=$work/train race run --link none --dry-run >"$work/said"  # asks for no other program
 refuses "no runs of resnet20 in $out" race show --model resnet20
 refuses "none/x.csv: No such file" race accuracy "$work/none/x.csv"
+refuses "repro.json exists and is no CSV file" race accuracy "$slow/repro.json"
 refuses "unknown action ran; did you mean run?" race ran
 refuses 'unknown model "lenot"; nearest is "lenet"' race run --model lenot
 methods=topl refuses "unknown method topl; did you mean topk?" race run

@@ -133,6 +133,7 @@ refuses "topk-s2/metrics.csv: val_top1 is 'abc' in epoch 2" report "$runs/topk-s
 echo '{' >"$runs/topk-s3/config.json"
 refuses "topk-s3/config.json: not JSON" report "$runs/topk-s3"
 [[ $(cat "$page") == old && -z $(find "$work" -name '*.tmp') ]]
+rm "$page"
 code=0
 scripts/report.py "$runs/gaussiank-s2" -o "$work/none/page.html" >"$work/said" 2>&1 || code=$?
 [[ $code == 2 && $(cat "$work/said") == "report.py: $work/none/page.html: No such file"* ]]

@@ -19,7 +19,18 @@ ended() {
 }
 
 for script in "${scripts[@]}"; do
-  echo old >"$work/file.png"
+  kind=$([[ $script == report.py ]] && echo HTML || echo PNG)
+  # a file of another kind stays, one of the same kind and an empty one are replaced
+  for text in old '{"a": 1}' $'\xff\xd8\xff' $'PK\x03\x04' '<svg>' 'a,b'; do
+    echo "$text" >"$work/file.png"
+    cp "$work/file.png" "$work/copy"
+    ended 2 "$work/file.png exists and is no $kind file: name another file or remove it" \
+      "$script" file.png
+    cmp "$work/file.png" "$work/copy"
+  done
+  : >"$work/file.png"
+  ended 0 file.png "$script" file.png
+  truncate -s 100 "$work/file.png"
   ln -sf file.png "$work/link.png"
   ended 0 link.png "$script" link.png
   [[ -L $work/link.png && $(stat -c %s "$work/file.png") -gt 4000 ]]
