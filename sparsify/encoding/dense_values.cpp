@@ -4,6 +4,7 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <cstring>
 
 #include "comm/blocks.h"
 #include "engine/core/parallel.h"
@@ -109,9 +110,12 @@ void dense_write_block(float* values, size_t length, size_t first, float scale,
 template <int bits>
 void dense_write_block(float* values, size_t length, size_t first, const RoundingDraws* draws,
                        std::byte* scale_out, std::byte* codes_out) {
-  float scale = dense_scale<bits>(values, length);
+  const float scale = dense_scale<bits>(values, length);
   std::memcpy(scale_out, &scale, sizeof scale);
-  if (!(scale <= FLT_MAX)) scale = 0;  // of an infinity or a NaN: the reader stops at the scale
+  if (!(scale <= FLT_MAX)) {  // of an infinity or a NaN: the reader stops at the scale
+    std::memset(codes_out, 0, (length * bits + 7) / 8);
+    return;
+  }
   auto* const out = reinterpret_cast<uint8_t*>(codes_out);
   if (draws)
     dense_write_block<bits, true>(values, length, first, scale, draws, out);

@@ -202,9 +202,17 @@ TEST(DenseValues, TheReaderRefusesAScaleThatIsNotFinite) {
           std::numeric_limits<float>::quiet_NaN()}) {
       Floats values = drawn_floats(130);
       values[100] = bad;
-      const Written message = written(format, values);
-      Floats read(values.size());
-      EXPECT_FALSE(DenseValues(format, 64).read(ctx, message.bytes.data(), read)) << name(format);
+      for (const auto& draws : {std::optional<RoundingDraws>(),
+                                std::optional(RoundingDraws{Philox(1, Purpose::rounding), 0})}) {
+        const Written message = written(format, values, 64, draws);
+        Floats read(values.size());
+        EXPECT_FALSE(DenseValues(format, 64).read(ctx, message.bytes.data(), read)) << name(format);
+        const auto bits = static_cast<size_t>(bits_of(format));
+        const auto block = message.bytes.begin() + 3 * 4 + static_cast<long>(64 * bits / 8);
+        EXPECT_EQ(std::count(block, block + static_cast<long>(64 * bits / 8), std::byte{0}),
+                  static_cast<long>(64 * bits / 8))
+            << "the codes of the block";
+      }
     }
 }
 
