@@ -194,6 +194,26 @@ TEST(DenseValues, DrawsKeepZeros) {
   }
 }
 
+// 127 + fraction may be 128 in f32, which int8 has not
+TEST(DenseValues, DrawsKeepTheLargest) {
+  const Floats values(size_t{1} << 20, 127.0f);  // a scale of 1
+  for (uint64_t message = 0; message < 4; ++message) {
+    const RoundingDraws draws{Philox(1, Purpose::rounding), message};
+    ASSERT_EQ(read_back(Format::int8, written(Format::int8, values, 64, draws)), values);
+  }
+}
+
+TEST(DenseValues, EachHasItsOwnDraw) {
+  Floats values(64, 0.5f);
+  values[0] = 127;
+  const Floats rounded = read_back(
+      Format::int8, written(Format::int8, values, 64, RoundingDraws{Philox(1, Purpose::rounding)}));
+  const auto up = std::count(rounded.begin(), rounded.end(), 1.0f);
+  EXPECT_GT(up, 10);
+  EXPECT_EQ(std::count(rounded.begin(), rounded.end(), 0.0f), 63 - up);
+  EXPECT_LT(up, 53);
+}
+
 TEST(DenseValues, TheReaderRefusesAScaleThatIsNotFinite) {
   Context ctx;
   for (const Format format : kDenseFormats)
