@@ -132,6 +132,38 @@ TEST(Quantized, LeavesInTheResidualsWhatTheSumLacks) {
     });
 }
 
+/// The sum of 127, 0.5, 0.5, ... in blocks of 64 of the last rank and zeros of the others, rounded
+/// by draws, for a vector with this offset in the model.
+std::vector<float> drawn_sum(Context& ctx, Communicator& comm, size_t d, size_t offset) {
+  const auto exchange = exchanges()
+                            .find("quantized")
+                            .value(of_values("int8"), {.offset = offset, .error_feedback = false});
+  std::vector<float> gradient(d + 1), residual(d);
+  for (size_t i = 0; i < d && comm.rank() == comm.size() - 1; ++i)
+    gradient[i] = i % 64 == 0 ? 127.0f : 0.5f;
+  Control control;
+  exchange->run(ctx, comm,
+                {.gradient = std::span(gradient).first(d),
+                 .gradient_control = gradient,
+                 .residual = residual,
+                 .k = d},
+                control);
+  gradient.resize(d);
+  return gradient;
+}
+
+TEST(Quantized, DrawsDifferByReceiverAndByVectorOfTheModel) {
+  run_ranks(3, [](Context& ctx, Communicator& comm) {
+    constexpr size_t kPart = 128;
+    const auto sum = drawn_sum(ctx, comm, 3 * kPart, 0);
+    const auto second = sum.begin() + kPart;
+    EXPECT_EQ(sum[0], 127);
+    EXPECT_FALSE(std::equal(sum.begin(), second, second)) << "two owners have one rank's draws";
+    EXPECT_EQ(drawn_sum(ctx, comm, 3 * kPart, 0), sum);
+    EXPECT_NE(drawn_sum(ctx, comm, 3 * kPart, 3 * kPart), sum);
+  });
+}
+
 TEST(Quantized, TakesTheSecondsOfTheModel) {
   for (const int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
