@@ -142,7 +142,12 @@ std::shared_ptr<const Dataset> with_labels_of(const TrainedNetwork& network, con
                network.class_names.empty() ? "weights name" : "data names");
     return data.val;
   }
-  return relabel(data.val, class_map(map, data.class_names, network.class_names), outputs);
+  const auto &mine = data.class_names, &known = network.class_names;
+  return relabel(data.val,
+                 map.find('=') == map.npos  // the user named no class
+                     ? class_map(map, mine, known, "[eval] --class-map gives classes other names")
+                     : class_map(map, mine, known),
+                 outputs);
 }
 
 std::string percent(std::optional<double> ratio) {
@@ -195,9 +200,9 @@ int run(int argc, char** argv) {
                     csv_cell(names[static_cast<size_t>(label)]), csv_cell(names[best]), row[best]);
   });
   const int64_t count = confusion.images();
-  check(count > 0, "[eval] {}: all images are damaged", source);
   Tally bad;
   for (const SkipLog::Entry& entry : skipped->take()) bad.add(entry.class_name, entry.description);
+  check(count > 0, "[eval] {}: all images are damaged: {}", source, skipped_text(bad));
   fmt::print("{}", printable(skipped_text(bad), "\n"));
 
   const auto share = [&](int64_t part) {
@@ -219,6 +224,10 @@ int run(int argc, char** argv) {
                   {"top1", share(confusion.top1())},
                   {"top5", share(confusion.top5())},
                   {"build", provenance_json()}};
+  const Json last = parse_json_if_valid<Json>(read_text_if_any(folder / "summary.json", kMostJson));
+  if (const Json before = last.is_object() ? last.value("data", Json()) : Json();
+      before.is_string() && before != summary["data"])
+    fmt::print("replaces the evaluation of {}\n", printable(before.get<std::string>()));
   create_folders_durably(folder);
   write_together(folder, {{"confusion.csv", confusion.matrix_csv()},
                           {"classes.csv", confusion.classes_csv()},

@@ -82,8 +82,10 @@ int run(int argc, char** argv) {
     table += "\n";
   };
   classifier.classify(classifier.skips_bad() ? skip_bad(files, skipped) : files, tell);
-  check(predicted > 0, "[predict] all images are damaged");
-  for (const SkipLog::Entry& entry : skipped->take())
+  const std::vector<SkipLog::Entry> damaged = skipped->take();
+  check(predicted > 0, "[predict] all images are damaged: {}",
+        damaged.empty() ? "" : damaged.front().description);
+  for (const SkipLog::Entry& entry : damaged)
     write_error_line(printable("skipped: " + entry.description));
   if (!config.save.empty()) write_output(config.save, table);
   return 0;

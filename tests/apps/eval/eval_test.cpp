@@ -87,8 +87,14 @@ TEST_F(Eval, MapsClassFoldersByName) {
   fs::rename(*folder_ / "some/n00000001", *folder_ / "some/wasp");
   const Ended unknown = run("runs/run some");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_TRUE(unknown.says("wasp")) << unknown.output;
+  EXPECT_TRUE(
+      unknown.says("error: [eval] --class-map gives classes other names: no class of the "
+                   "weights is called \"wasp\"\n"))
+      << unknown.output;
   ASSERT_EQ(run("runs/run some --class-map wasp=n00000001,names --output-dir mapped").code, 0);
+  EXPECT_FALSE(run("runs/run --output-dir whole").says("replaces"));
+  const Ended other = run("runs/run some --class-map wasp=n00000001,names --output-dir whole");
+  EXPECT_TRUE(other.says("replaces the evaluation of data, val folder\n")) << other.output;
   EXPECT_EQ(rows_of("mapped/confusion.csv"), part);
 }
 

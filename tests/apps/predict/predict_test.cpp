@@ -79,7 +79,7 @@ TEST_F(Predict, SaysWhatIsMissing) {
         {"runs/run broken.jpg", "broken.jpg: "},
         {"nothing broken.jpg", "[predict] nothing does not exist"},
         {"runs/run data/val --save no/file.csv", "no"},
-        {"runs/run broken.jpg --bad-images skip", "all images are damaged"}})
+        {"runs/run broken.jpg --bad-images skip", "all images are damaged: broken.jpg: "}})
     refuses("predict", arguments, text);
   const Ended ended = run("runs/run broken.jpg data/val/n00000000/0001.JPEG --bad-images skip");
   EXPECT_EQ(ended.code, 0);
