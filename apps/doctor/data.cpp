@@ -6,6 +6,7 @@
 #include "apps/doctor/checkup.h"
 #include "data/dataset.h"
 #include "data/wrappers.h"
+#include "engine/io/file.h"
 
 namespace tw {
 
@@ -72,7 +73,7 @@ Findings check_data(const Checkup& checkup) {
   // the script makes the folder of the files inside that of its argument
   const std::filesystem::path above = data_folder(dir, kCifar).parent_path();
   const std::string download =
-      fmt::format("thinwire get-cifar10 {}", above.empty() ? "." : above.string());
+      fmt::format("thinwire get-cifar10 {}", above.empty() ? "." : shell_word(above));
   std::error_code ignored;
   if (given.empty() && !std::filesystem::exists(dir, ignored))
     return {{.name = "data",
@@ -101,7 +102,8 @@ Findings check_data(const Checkup& checkup) {
                      : damaged ? fmt::format("remove {}, then {}",
                                              data_folder(dir, kCifar).string(), download)
                      : other   ? "name the folder of a data set with --data-dir"
-                               : download,
+                     : !nearest_beside(dir).empty() ? "name the folder that is there"
+                                                    : download,
              .details = {{"dataset", name}, {"folder", dir.string()}}}};
   }
 }
