@@ -31,8 +31,8 @@ from runs import Fault, UserError, folder, hosts, processes, program_name, scrip
 from runs.command import Command
 from runs.options import Parser
 
-FINAL = {0: "finished", 2: "wrong options or files", 3: "stopped by a signal",
-         4: "numbers that are not finite"}
+FINAL = {0: "finished", 2: "wrong options or files",
+         3: "stopped by a signal; the same command goes on", 4: "numbers that are not finite"}
 PROBE = "ssh -o BatchMode=yes -o ConnectTimeout=5 {host} true"
 MOST_PAUSE = 600  # seconds
 UNLOCK = 120  # seconds within which ranks on other machines must have left the run folder
@@ -171,6 +171,7 @@ def supervise(options, command):
     stop, journal = Stop(), Journal(command)
     places = Places(options, command, journal)
     failures = number = 0
+    journal.line("start 1")
     while True:
         number += 1
         before, began = set(command.checkpoints()), time.monotonic()
@@ -182,8 +183,7 @@ def supervise(options, command):
         if code in FINAL or stop.asked or failures > options.retries:
             why = FINAL.get(code, "" if stop.asked else
                             f"{failures - 1} retries without a new checkpoint")
-            if number > 1 or code:
-                journal.line(f"{what}{': ' * bool(why)}{why}")
+            journal.line(f"{what}{': ' * bool(why)}{why}")
             return code
         pause = min(options.backoff * 2 ** (failures - 1), MOST_PAUSE)
         journal.line(f"{what}; retry {failures} of {options.retries} in {pause:g} s")
