@@ -13,7 +13,8 @@ from . import Fault, UserError
 MISTAKES = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS,
             errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
 # how files of a kind begin, that of the name; those of other kinds begin like the new one
-KINDS = {"SVG": rb"<\?xml|<svg", "HTML": rb"(?i)<!doctype html|<html",
+KINDS = {"PNG": rb"(?s)\x89PNG.*Matplotlib", "JPG": rb"(?!)", "JPEG": rb"(?!)",
+         "SVG": rb"<\?xml|<svg", "HTML": rb"(?i)<!doctype html|<html",
          "CSV": rb"[^\0-\x1f<{[][^\0-\x1f]*,", "safetensors": rb"(?s).{5}\0\0\0\{"}
 
 
@@ -29,13 +30,12 @@ def check_kind(path, kind, data):
         with open(path, "rb") as file:
             start = file.read(1000)
         if start and not re.match(KINDS.get(kind, re.escape(data[:3])), start):
-            raise UserError(f"{path} exists and is no {kind} file: name another file or remove it")
+            raise UserError(f"{path} exists and is no {kind} file of Thinwire: name another file")
 
 
 def write(path, data, kind=None):
-    """Writes bytes, but not over a file of another `kind`. A regular file is whole, or as it was,
-    and a symbolic link to it stays; a device or a pipe is written in place. UserError or Fault
-    names the path."""
+    """Writes bytes, not over a file of another `kind`. A regular file is whole, or as it was; a
+    link to it stays; a device or pipe is written in place. UserError or Fault names the path."""
     try:
         check_kind(path, kind, data)
         if in_place(path):

@@ -210,7 +210,7 @@ echo 'some notes: {' >"$work/notes"
 printf '8 bytes:{' >"$work/eight"
 for file in notes eight old.pth run/config.json; do
   cp "$work/$file" "$work/copy"
-  convert "$work/$file exists and is no safetensors file: name another file or remove it" \
+  convert "$work/$file exists and is no safetensors file of Thinwire: name another file" \
     "$work/net.pth" "$work/$file"
   cmp "$work/$file" "$work/copy"
 done

@@ -24,10 +24,14 @@ for script in "${scripts[@]}"; do
   for text in old '{"a": 1}' $'\xff\xd8\xff' $'PK\x03\x04' '<svg>' 'a,b'; do
     echo "$text" >"$work/file.png"
     cp "$work/file.png" "$work/copy"
-    ended 2 "$work/file.png exists and is no $kind file: name another file or remove it" \
+    ended 2 "$work/file.png exists and is no $kind file of Thinwire: name another file" \
       "$script" file.png
     cmp "$work/file.png" "$work/copy"
   done
+  # a photograph stays, too
+  cp tests/data/image/gray8.png "$work/file.png"
+  ended 2 "is no $kind file of Thinwire" "$script" file.png
+  cmp "$work/file.png" tests/data/image/gray8.png
   : >"$work/file.png"
   ended 0 file.png "$script" file.png
   truncate -s 100 "$work/file.png"
