@@ -96,7 +96,7 @@ void choose_rate(TrainConfig& config) {
       config.lr * static_cast<double>(std::min(config.batch_size, kBatch)) / kBatch;
   if (config.pretrained.empty() && (config.model_given || !image_files)) {
     if (image_files && config.lr_reason.empty() && config.batch_size < kBatch)
-      config.lr_reason = fmt::format("the default; {:g} is in proportion to --batch-size {}",
+      config.lr_reason = fmt::format("the default with --model; --lr {:g} is in proportion to --batch-size {}",
                                      in_proportion, config.batch_size);
     return;
   }

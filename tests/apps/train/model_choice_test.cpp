@@ -86,7 +86,7 @@ TEST(ModelChoice, TheRateFollowsTheBatch) {
   EXPECT_EQ(rate({"--lr", "0.3"}), 0.3);
   EXPECT_EQ(rate({"--model", "resnet20"}), 0.1);
   EXPECT_EQ(parsed({"--data-dir", folder.path().string(), "--model", "resnet20"}).lr_reason,
-            "the default; 0.0125 is in proportion to --batch-size 32");
+            "the default with --model; --lr 0.0125 is in proportion to --batch-size 32");
   std::ofstream(folder / "weights.safetensors") << std::string("\2\0\0\0\0\0\0\0{}", 10);
   const std::string weights = (folder / "weights.safetensors").string();
   EXPECT_EQ(rate({"--model", "resnet20", "--pretrained", weights}), 0.0125);
