@@ -105,5 +105,5 @@ for folder in "$runs"/data/{train,val}/{a,b}; do
 done
 machines 2 2 --name fine --val-size 0 --dataset imagefolder --data-dir "$runs/data" \
   --max-steps 1
-says "there is no folder $runs/data/train.* (rank 1 on machine2)"
+says "there is no folder $runs/data (rank 1 on machine2)"
 [[ $(grep -c error: "$work/log") == 1 && ! -e $runs/fine ]] || { cat "$work/log" && exit 1; }
