@@ -21,6 +21,10 @@ std::string dataset_of(const std::filesystem::path& dir) {
   return found.empty() ? kCifar10 : found;
 }
 
+void check_classes(int64_t classes, const std::filesystem::path& dir) {
+  check(classes > 1, "[data] {} has images of one class; expected at least two", dir.string());
+}
+
 std::filesystem::path data_folder(const std::filesystem::path& dir, const std::string& usual) {
   if (dir.empty()) {
     const char* cache = std::getenv("THINWIRE_CACHE");

@@ -141,6 +141,9 @@ std::string dataset_in(const std::filesystem::path& dir, const std::string& othe
 /// that no data set recognises.
 std::string dataset_of(const std::filesystem::path& dir);
 
+/// UserError for less than two classes in this folder.
+void check_classes(int64_t classes, const std::filesystem::path& dir);
+
 /// The folder of a data set whose default name is `usual`: `dir` if it has that name, else
 /// dir/usual. With an empty `dir`: $THINWIRE_CACHE/usual, or data-cache/usual.
 std::filesystem::path data_folder(const std::filesystem::path& dir, const std::string& usual);

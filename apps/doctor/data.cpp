@@ -34,6 +34,7 @@ Finding read_data(const std::string& name, const std::filesystem::path& dir) {
   found.details = {{"dataset", name}, {"folder", dir.string()}};
   const DatasetEntry& entry = datasets().find(name).value;
   const DataSplit split = entry({.dir = dir, .skip_bad = true});
+  check_classes(split.train->classes, dir);
   const Clock::time_point until = Clock::now() + kTime;
   const size_t read = read_samples(*split.train, until) + read_samples(*split.val, until);
   const size_t images = split.train->size() + split.val->size();

@@ -68,7 +68,9 @@ bool take_from_run(TrainConfig& config) {
 
 void choose_model(TrainConfig& config) {
   const DatasetEntry& entry = datasets().find(config.dataset).value;
-  if (!entry.survey || take_from_run(config) || take_from_weights(config) || config.model_given)
+  const bool complete = config.model_given && (config.image_size > 0 || config.pretrained.empty());
+  if (!entry.survey || complete || take_from_run(config) || take_from_weights(config) ||
+      config.model_given)
     return;
   const ImageSurvey found = entry.survey({.dir = config.data_dir,
                                           .val_size = static_cast<size_t>(config.val_size),
@@ -96,8 +98,9 @@ void choose_rate(TrainConfig& config) {
       config.lr * static_cast<double>(std::min(config.batch_size, kBatch)) / kBatch;
   if (config.pretrained.empty() && (config.model_given || !image_files)) {
     if (image_files && config.lr_reason.empty() && config.batch_size < kBatch)
-      config.lr_reason = fmt::format("the default with --model; --lr {:g} is in proportion to --batch-size {}",
-                                     in_proportion, config.batch_size);
+      config.lr_reason =
+          fmt::format("the default with --model; --lr {:g} is in proportion to --batch-size {}",
+                      in_proportion, config.batch_size);
     return;
   }
   const Json then = run_to_continue(config);

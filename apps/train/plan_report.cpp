@@ -34,6 +34,7 @@ int64_t class_count(const TrainConfig& config, const DataSplit& data) {
   const int64_t found = data.train->classes;
   check(config.classes == 0 || config.classes >= found, "[options] classes is {}; the data has {}",
         config.classes, found);
+  check_classes(std::max(config.classes, found), config.data_dir);
   return std::max(config.classes, found);
 }
 

@@ -78,9 +78,6 @@ Sources open_sources(const DataConfig& config) {
 
 DataSplit open_images(const DataConfig& config, size_t expected_classes) {
   Sources opened = open_sources(config);
-  check(config.whole || opened.classes.size() > 1,
-        "[imagefolder] {} has images of one class, {}; expected at least two", config.dir.string(),
-        opened.classes.front());
   check(expected_classes == 0 || opened.classes.size() == expected_classes,
         "[imagenet] {} has {} classes; ImageNet has {} (--dataset imagefolder takes any number)",
         config.dir.string(), opened.classes.size(), expected_classes);

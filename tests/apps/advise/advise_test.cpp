@@ -301,6 +301,8 @@ TEST(Advise, AnotherCollectiveKeepsTheAccuracies) {
   const std::string given =
       "--simulate --select 0 --compute 0.1 --link 100Mbit,1ms --ranks 4 --local-steps 4 --density "
       "0.01";
+  const std::string rarely =
+      "--simulate --select 0 --compute 0.1 --link 100Mbit,1ms --ranks 4 --local-steps 16";
   const std::string sync = "--simulate --select 0 --compute 0.1 --link 100Mbit,1ms --ranks 4";
   const auto accuracy = [](const std::string& arguments, const std::string& row) {
     std::istringstream lines(advise(arguments).output);
@@ -312,8 +314,10 @@ TEST(Advise, AnotherCollectiveKeepsTheAccuracies) {
     EXPECT_EQ(accuracy(sync + settings, "powersgd"), "-0.7") << settings;
     EXPECT_EQ(accuracy(sync + settings, "scalecom"), "-6.2") << settings;
     EXPECT_EQ(accuracy(given + settings, "dense H=4"), "-0.6") << settings;
+    EXPECT_EQ(accuracy(given + settings, "dense bf16 H=4"), "-0.9") << settings;
     // trained in f32
-    EXPECT_EQ(accuracy(given + settings, "dense bf16 H=4"), "?") << settings;
+    EXPECT_EQ(accuracy(rarely + settings, "dense H=16"), "-2.5") << settings;
+    EXPECT_EQ(accuracy(rarely + settings, "dense bf16 H=16"), "?") << settings;
   }
   EXPECT_EQ(accuracy(sync + " --set allreduce.values=bf16", "powersgd bf16"), "?");
   EXPECT_EQ(accuracy(sync + " --set allreduce.values=bf16", "dgc bf16"), "?") << "small tensors";

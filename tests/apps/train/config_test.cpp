@@ -119,8 +119,12 @@ TEST(Config, TheDataSetIsRecognisedInItsFolder) {
   put(folder / "images.records", "thinwire-records");
   for (const char* images : {"both", "photographs", "images.records"})
     EXPECT_EQ(dataset(images), "imagefolder") << images;
-  for (const char* rest : {"other", "none", "", "cifar-10-batches-bin"})
+  for (const char* rest : {"none", "", "cifar-10-batches-bin"})
     EXPECT_EQ(dataset(rest), "cifar10") << rest;
+  EXPECT_NE(test::error_text<UserError>([&] {
+              dataset("other");
+            }).find("/other has no images in class folders; expected"),
+            std::string::npos);
   EXPECT_EQ(parse({}).dataset, "shapes");
 }
 

@@ -93,6 +93,18 @@ TEST(ModelChoice, TheRateFollowsTheBatch) {
   EXPECT_EQ(rate({"--model", "lenet", "--pretrained", weights}), 0.01 / 8);
 }
 
+TEST(ModelChoice, OneClassIsRefused) {
+  const TempFolder folder;
+  write_classes(folder.path(), {{40, 40}, {40, 40}});
+  std::filesystem::remove_all(folder / "b");
+  const Ended ended =
+      run_command(fmt::format("{} --dry-run --data-dir {}", TW_TRAIN, folder.path().string()));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_TRUE(ended.says("error: [data] " + folder.path().string() +
+                         " has images of one class; expected at least two\n"))
+      << ended.output;
+}
+
 TEST(ModelChoice, LeavesWhatIsGiven) {
   const TempFolder folder;
   write_classes(folder.path(), {{300, 300}, {300, 300}});
