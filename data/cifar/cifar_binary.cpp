@@ -28,11 +28,7 @@ namespace {
 void check_file(const CifarFiles& files, const std::filesystem::path& path, size_t records) {
   std::error_code error;
   const std::filesystem::path folder = path.parent_path().parent_path();
-  if (!folder.empty() && !std::filesystem::exists(folder, error)) {
-    const std::string near = nearest_beside(folder);
-    fail("[data] there is no folder {}{}", folder.string(),
-         near.empty() ? "; " + files.remedy : near);
-  }
+  if (!folder.empty()) check_there("data", folder, "; " + files.remedy);
   const bool present = std::filesystem::is_regular_file(path, error);
   check(present, "[{}] there is no file {}: {}", files.name, path.string(), files.remedy);
   const uintmax_t found = std::filesystem::file_size(path);

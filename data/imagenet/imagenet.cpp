@@ -29,8 +29,7 @@ Sources open_sources(const DataConfig& config) {
         "val/<class> with images, or a record file");
   const size_t val_size = config.val_size;
   std::error_code ignored;
-  check(std::filesystem::exists(path, ignored), "[data] there is no folder {}{}", path.string(),
-        nearest_beside(path));
+  check_there("data", path);
   const bool file = std::filesystem::is_regular_file(path, ignored);
   const auto records = file ? std::make_shared<const RecordFile>(path) : nullptr;
   const bool train = std::filesystem::is_directory(path / "train", ignored),

@@ -141,8 +141,7 @@ std::vector<RecordFile::Sample> write_folder(std::ostream& out, const ImageFolde
 /// Both halves; without val the images of train, or of the class folders, and no val.
 ImageFolders open_to_pack(const std::filesystem::path& dir) {
   std::error_code unknown;
-  check(std::filesystem::exists(dir, unknown), "[data] there is no folder {}{}", dir.string(),
-        nearest_beside(dir));
+  check_there("data", dir);
   const bool train = std::filesystem::is_directory(dir / "train", unknown);
   if (std::filesystem::exists(dir / "val", unknown) || !(train || holds_class_folders(dir)))
     return open_image_folders(dir);

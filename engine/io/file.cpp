@@ -67,6 +67,13 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
   sync_to_disk(to.has_parent_path() ? to.parent_path() : ".");
 }
 
+void check_there(const char* area, const std::filesystem::path& path, const std::string& remedy) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return;
+  const std::string near = nearest_beside(path);
+  fail("[{}] there is no folder {}{}", area, path.string(), near.empty() ? remedy : near);
+}
+
 void check_writable(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const bool exists = ::access(path.c_str(), F_OK) == 0;

@@ -23,6 +23,10 @@ bool is_of_disk(int error);
 /// it, or nothing.
 std::string nearest_beside(const std::filesystem::path& path);
 
+/// UserError unless there is `path`: `[AREA] there is no folder PATH`, with the nearest beside it
+/// or else `remedy`.
+void check_there(const char* area, const std::filesystem::path& path,
+                 const std::string& remedy = "");
 /// UserError unless `path`, or the folder where it would be made, may be written.
 void check_writable(const std::filesystem::path& path);
 /// UserError if `path` is a file that does not begin with `start`: it is not one that a program
