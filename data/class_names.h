@@ -20,13 +20,15 @@ std::string class_difference(const std::vector<std::string>& data,
 /// the same letters in another Unicode form; else empty.
 std::string other_form_hint(const std::string& name, const std::vector<std::string>& others);
 
+inline constexpr const char* kOfClassMap = "[options] class-map";
+
 /// For each class of the data, the label of its class among those of the weights: the one of the
 /// same name, in any Unicode form, or the one that `map` names. `map`: `names`, or a list
 /// `DATA=WEIGHTS,...` of classes with other names. UserError when a class is not found, or two
 /// become one; it begins with `area`, and `there` says what has `weights`.
 std::vector<int32_t> class_map(const std::string& map, const std::vector<std::string>& data,
                                const std::vector<std::string>& weights,
-                               const std::string& area = "[options] class-map",
+                               const std::string& area = kOfClassMap,
                                const char* there = "weights");
 
 }  // namespace tw

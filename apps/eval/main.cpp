@@ -142,12 +142,9 @@ std::shared_ptr<const Dataset> with_labels_of(const TrainedNetwork& network, con
                network.class_names.empty() ? "weights name" : "data names");
     return data.val;
   }
-  const auto &mine = data.class_names, &known = network.class_names;
-  return relabel(data.val,
-                 map.find('=') == map.npos  // the user named no class
-                     ? class_map(map, mine, known, "[eval] --class-map gives classes other names")
-                     : class_map(map, mine, known),
-                 outputs);
+  const bool named = map.find('=') != map.npos;
+  const char* area = named ? kOfClassMap : "[eval] --class-map gives classes other names";
+  return relabel(data.val, class_map(map, data.class_names, network.class_names, area), outputs);
 }
 
 std::string percent(std::optional<double> ratio) {
