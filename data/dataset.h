@@ -112,6 +112,7 @@ using DatasetFactory = std::function<DataSplit(const DataConfig&)>;
 struct ImageSurvey {
   size_t images = 0;  ///< to train on, before any are held out
   int64_t side = 0;   ///< the median of the shorter sides of a sample of them, in pixels
+  int64_t classes = 0;
 };
 
 /// What is registered under a data set's name.

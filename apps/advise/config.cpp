@@ -98,11 +98,12 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   table.parse_and_set(argc, argv, "advise: predicts which sparsifier is fastest on a link");
   models().find(config.model);
   if (!config.data_dir.empty()) {
-    const auto [model, spec] =
-        network_for_data(config.data_dir, table.is_set("model") ? config.model : "");
+    const bool sized = table.is_set("image-size");
+    const auto [model, spec] = network_for_data(
+        config.data_dir, table.is_set("model") ? config.model : "", sized ? config.image_size : 0);
     config.model = model;
     if (!table.is_set("classes")) config.classes = spec.classes;
-    if (!table.is_set("image-size")) config.image_size = spec.image[0];
+    if (!sized) config.image_size = spec.image[0];
   }
   allowed_sums(config.settings);
   if (!config.link.empty()) {

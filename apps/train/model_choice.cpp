@@ -68,18 +68,16 @@ bool take_from_run(TrainConfig& config) {
 
 void choose_model(TrainConfig& config) {
   const DatasetEntry& entry = datasets().find(config.dataset).value;
+  // a named network takes no more than the size of the weights
   const bool complete = config.model_given && (config.image_size > 0 || config.pretrained.empty());
-  if (!entry.survey || complete || take_from_run(config) || take_from_weights(config) ||
-      config.model_given)
-    return;
+  if (!entry.survey || complete) return;
+  if (take_from_run(config) || take_from_weights(config) || config.model_given) return;
   const ImageSurvey found = entry.survey({.dir = config.data_dir,
                                           .val_size = static_cast<size_t>(config.val_size),
                                           .val_split = config.val_split});
-  const bool sized = config.image_size > 0;
-  const NetworkChoice& choice =
-      network_choice(sized ? std::min(found.side, config.image_size) : found.side, found.images);
+  const NetworkChoice choice = network_choice(found, config.image_size);
   config.model = choice.model;
-  if (!sized) config.image_size = choice.image_size;
+  config.image_size = choice.image_size;
   config.model_reason = fmt::format(
       "no --model given: {} at --image-size {}, for {} images whose shorter side is about {} "
       "pixels",

@@ -117,7 +117,8 @@ DataSplit image_folder(const DataConfig& config) { return open_images(config, 0)
 DataSplit imagenet(const DataConfig& config) { return open_images(config, 1000); }
 
 ImageSurvey survey(const DataConfig& config) {
-  const auto images = open_sources(config).train;
+  const Sources sources = open_sources(config);
+  const auto& images = sources.train;
   constexpr size_t kSample = 101;
   const size_t count = std::min(kSample, images->size());
   std::vector<int64_t> sides;
@@ -134,7 +135,7 @@ ImageSurvey survey(const DataConfig& config) {
         count);
   const auto middle = sides.begin() + std::ssize(sides) / 2;
   std::ranges::nth_element(sides, middle);
-  return {images->size(), *middle};
+  return {images->size(), *middle, std::ssize(sources.classes)};
 }
 
 /// A folder with train/ or val/, or with class folders; or a file, which may be a record file.

@@ -50,19 +50,30 @@ std::map<std::string, double> iterations(const std::string& arguments) {
 
 TEST(Advise, TakesTheNetworkOfAFolder) {
   const TempFolder folder;
-  write_image_folder(folder.path(), 3, 2, 1);
+  write_image_folder(folder / "small", 3, 2, 1);
+  const std::string small = "--data-dir " + (folder / "small").string();
   const auto first_line = [&](const std::string& more) {
     const Ended ended =
         advise(fmt::format("--simulate --link 1Gbit,0.4ms --compute 0.1 --select 0 --ranks 4 "
-                           "--data-dir {} {}",
-                           folder.path().string(), more));
+                           "{}",
+                           more));
     EXPECT_EQ(ended.code, 0) << ended.output;
     return ended.output.substr(0, ended.output.find('\n'));
   };
-  EXPECT_EQ(first_line(""), "resnet20 with 3 classes and images of 32 x 32");
-  EXPECT_EQ(first_line("--model resnet18"), "resnet18 with 3 classes and images of 224 x 224");
-  EXPECT_EQ(first_line("--image-size 48 --classes 7"),
+  EXPECT_EQ(first_line(small), "resnet20 with 3 classes and images of 32 x 32");
+  EXPECT_EQ(first_line(small + " --model resnet18"),
+            "resnet18 with 3 classes and images of 224 x 224");
+  EXPECT_EQ(first_line(small + " --image-size 48 --classes 7"),
             "resnet20 with 7 classes and images of 48 x 48");
+  // as train: a given size below that of the images decides on the network
+  for (const char* name : {"a", "b"}) {
+    std::filesystem::create_directories(folder / "large" / name);
+    write_bytes(folder / "large" / name / "0.jpg", noise_jpeg(1, 200, 200));
+  }
+  const std::string large = "--data-dir " + (folder / "large").string();
+  EXPECT_EQ(first_line(large), "resnet18 with 2 classes and images of 224 x 224");
+  EXPECT_EQ(first_line(large + " --image-size 32"),
+            "resnet20 with 2 classes and images of 32 x 32");
 }
 
 TEST(Advise, PredictsOnceForANumberOfRanksThatIsGivenTwice) {
