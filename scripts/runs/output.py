@@ -12,7 +12,7 @@ from . import Fault, UserError
 # what is wrong with a name; all else that fails is a fault of the disk
 MISTAKES = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS,
             errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
-# how files of a kind begin, that of the name; those of other kinds begin like the new one
+# how files of a kind begin (no JPEG is ours); those of other kinds begin like the new one
 KINDS = {"PNG": rb"(?s)\x89PNG.*Matplotlib", "JPG": rb"(?!)", "JPEG": rb"(?!)",
          "SVG": rb"<\?xml|<svg", "HTML": rb"(?i)<!doctype html|<html",
          "CSV": rb"[^\0-\x1f<{[][^\0-\x1f]*,", "safetensors": rb"(?s).{5}\0\0\0\{"}
