@@ -8,7 +8,7 @@
 
 #include "comm/blocks.h"
 #include "engine/core/parallel.h"
-#include "sparsify/encoding/code_packing.h"
+#include "sparsify/encoding/block_codes.h"
 
 #define TW_KERNELS "sparsify/encoding/dense_values.cpp"
 #include "engine/core/each_instruction_set.h"

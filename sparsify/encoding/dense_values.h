@@ -9,7 +9,7 @@
 // short.
 //
 // Bytes of n values: 4 ceil(n / block) for the scales (f32), then ceil(n b / 8), as in
-// code_packing.h: two's complement, and in `sign` 1 for -1.
+// block_codes.h: two's complement, and in `sign` 1 for -1.
 #pragma once
 
 #include <cstddef>

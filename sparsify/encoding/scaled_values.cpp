@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "sparsify/encoding/code_packing.h"
+#include "sparsify/encoding/block_codes.h"
 
 #define TW_KERNELS "sparsify/encoding/scaled_values.cpp"
 #include "engine/core/each_instruction_set.h"

@@ -11,7 +11,7 @@
 // values. A block that is rounded again keeps its scale and its values.
 //
 // Bytes of n values: 4 ceil(n / block) for the scales (f32), then ceil(n b / 8), as in
-// code_packing.h.
+// block_codes.h.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Loops of packing on the CPU, included once for each instruction set by code_packing.h.
+// Loops of packing on the CPU, included once for each instruction set by block_codes.h.
 
 namespace tw::TW_CPU {
 

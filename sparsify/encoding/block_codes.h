@@ -21,5 +21,5 @@ void with_bits(int bits, const Body& body) {
 
 }  // namespace tw
 
-#define TW_KERNELS "sparsify/encoding/code_packing_loops.h"
+#define TW_KERNELS "sparsify/encoding/block_codes_loops.h"
 #include "engine/core/each_instruction_set.h"
