@@ -57,6 +57,12 @@ class Philox {
   uint32_t epoch_;
 };
 
+/// Random numbers for the values of one message, each of which becomes one of its two neighbours.
+struct RoundingDraws {
+  Philox philox;
+  uint64_t message = 0;
+};
+
 /// Uniform in [0, 1), 24 bits.
 constexpr float uniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 

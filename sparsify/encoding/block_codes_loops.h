@@ -1,6 +1,43 @@
-// Loops of packing on the CPU, included once for each instruction set by block_codes.h.
+// Loops over blocks on the CPU, included once for each instruction set by block_codes.h.
 
 namespace tw::TW_CPU {
+
+/// NaN if a value is NaN.
+inline float largest_magnitude(const float* values, size_t n) {
+  constexpr size_t kLanes = 16;
+  int32_t lanes[kLanes] = {};  // of bits, which order magnitudes as integers
+  const auto take = [&](size_t j, float value) {
+    const auto bits = static_cast<int32_t>(std::bit_cast<uint32_t>(value) & 0x7fffffffu);
+    lanes[j] = lanes[j] < bits ? bits : lanes[j];
+  };
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (size_t j = 0; j < kLanes; ++j) take(j, values[i + j]);
+  for (size_t j = 0; i < n; ++i, ++j) take(j, values[i]);
+  int32_t largest = 0;
+  for (const int32_t lane : lanes) largest = largest < lane ? lane : largest;
+  return std::bit_cast<float>(largest);
+}
+
+inline float mean_magnitude(const float* values, size_t n) {
+  constexpr size_t kLanes = 16;  // the same sums with every instruction set
+  double lanes[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (size_t j = 0; j < kLanes; ++j) lanes[j] += std::fabs(values[i + j]);
+  for (size_t j = 0; i < n; ++i, ++j) lanes[j] += std::fabs(values[i]);
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return static_cast<float>(sum / static_cast<double>(n));
+}
+
+/// Numbers in [0, 1) for values i to i + kPackedTogether - 1 of a message.
+TW_INLINE void draw_fractions(const RoundingDraws& draws, size_t i, float* fractions) {
+  for (size_t j = 0; j < kPackedTogether / 4; ++j) {
+    const auto words = draws.philox(draws.message, static_cast<uint32_t>(i / 4 + j));
+    for (size_t k = 0; k < 4; ++k) fractions[4 * j + k] = uniform(words[k]);
+  }
+}
 
 /// Packs n codes below 2^bits; codes[n] to codes[kPackedTogether - 1] are 0. Inlined, so that a
 /// call with kPackedTogether codes has loops of a known length.

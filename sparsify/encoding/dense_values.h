@@ -22,12 +22,6 @@
 
 namespace tw {
 
-/// Random numbers of the values of one message.
-struct RoundingDraws {
-  Philox philox;
-  uint64_t message = 0;
-};
-
 class DenseValues {
  public:
   /// `format`: int8, int4 or sign. `block`: a multiple of 64.

@@ -15,39 +15,12 @@
 #ifdef TW_CPU
 namespace tw::TW_CPU {
 
-/// The largest magnitude of n values and the sum of all.
-inline void measure_block(const float* values, size_t n, float& largest, double& sum) {
-  constexpr size_t kLanes = 16;  // the same sums with every instruction set
-  float most[kLanes] = {};
-  double sums[kLanes] = {};
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (size_t j = 0; j < kLanes; ++j) {
-      const float magnitude = std::fabs(values[i + j]);
-      most[j] = most[j] < magnitude ? magnitude : most[j];
-      sums[j] += magnitude;
-    }
-  for (size_t j = 0; i < n; ++i, ++j) {
-    const float magnitude = std::fabs(values[i]);
-    most[j] = most[j] < magnitude ? magnitude : most[j];
-    sums[j] += magnitude;
-  }
-  for (size_t j = 0; j < kLanes; ++j) {
-    largest = largest < most[j] ? most[j] : largest;
-    sum += sums[j];
-  }
-}
-
 inline float block_scale(int bits, const float* values, size_t n) {
-  float largest = 0;
-  double sum = 0;
-  measure_block(values, n, largest, sum);
-  const float levels = static_cast<float>(1 << (bits - 1));
-  const float mean = static_cast<float>(sum / static_cast<double>(n));
-  const float scale = largest / levels < mean ? largest / levels : mean;
+  const float most = largest_magnitude(values, n) / static_cast<float>(1 << (bits - 1));
+  const float mean = mean_magnitude(values, n);
+  const float scale = most < mean ? most : mean;
   if (scale < FLT_MIN) return std::numeric_limits<float>::denorm_min();
-  const uint32_t dropped = bits == 8 ? 0xffffu : 0xfffffu;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(scale) & ~dropped);
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(scale) & ~dropped_bits(bits));
 }
 
 /// The magnitude of a value as a multiple of the scale. Chosen by masks: branches would keep loops
