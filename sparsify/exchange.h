@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "comm/cost_model.h"
 #include "engine/core/registry.h"
+#include "engine/core/rng.h"
 #include "engine/core/shape.h"
 #include "sparsify/selector.h"
 
@@ -126,6 +128,15 @@ struct ExchangePlan {
   uint64_t seed = 1;                   ///< of random draws, the same on all ranks
   bool error_feedback = true;          ///< the next step adds what the residual receives
   std::vector<HostId> machines{};      ///< of each rank; empty: unknown, only costs are asked for
+
+  /// Without error feedback: numbers for rounding that no other message of the run has.
+  std::optional<RoundingDraws> draws(uint64_t exchange, int from, int to) const {
+    if (error_feedback) return {};
+    // buckets begin at different elements of the model
+    return RoundingDraws{Philox(seed + (static_cast<uint64_t>(offset) << 32), Purpose::rounding,
+                                static_cast<uint32_t>(exchange)),
+                         static_cast<uint64_t>(from) << 32 | static_cast<uint32_t>(to)};
+  }
 };
 using ExchangeFactory =
     std::function<std::unique_ptr<Exchange>(const Settings&, const ExchangePlan&)>;

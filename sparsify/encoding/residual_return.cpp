@@ -5,8 +5,9 @@
 namespace tw {
 
 void ResidualReturn::rounding(Context& ctx, const SparseCodec& codec, SparseVector& entries,
-                              std::span<float> residual, std::span<const uint32_t> borders) {
-  codec.round(entries, &entries_, borders);
+                              std::span<float> residual, const std::optional<RoundingDraws>& draws,
+                              std::span<const uint32_t> borders) {
+  codec.round(entries, &entries_, borders, draws);
   if (!residual.empty()) scatter_add(ctx, entries_.view(), residual);
 }
 

@@ -7,10 +7,11 @@ namespace tw {
 
 class ResidualReturn {
  public:
-  /// Rounds `entries` for the codec and adds the rounding errors to the residual. `borders`: as
-  /// SparseCodec::round.
+  /// Rounds `entries` for the codec and adds the rounding errors to the residual. `draws` and
+  /// `borders`: as SparseCodec::round.
   void rounding(Context& ctx, const SparseCodec& codec, SparseVector& entries,
-                std::span<float> residual, std::span<const uint32_t> borders = {});
+                std::span<float> residual, const std::optional<RoundingDraws>& draws,
+                std::span<const uint32_t> borders = {});
   /// Adds the entries of `mine` whose index is not in `kept` to the residual. Both ascend.
   void missing(Context& ctx, const SparseView& mine, std::span<const uint32_t> kept,
                std::span<float> residual);

@@ -23,25 +23,34 @@ inline float block_scale(int bits, const float* values, size_t n) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(scale) & ~dropped_bits(bits));
 }
 
-/// The magnitude of a value as a multiple of the scale. Chosen by masks: branches would keep loops
-/// scalar.
-inline int32_t nearest_multiple(float value, float scale, float levels) {
+/// The magnitude of a value as a multiple of the scale: the nearest with a fraction of 0.5, one of
+/// both neighbours with one drawn from [0, 1). Chosen by masks: branches would keep loops scalar.
+inline int32_t close_multiple(float value, float scale, float levels, float fraction = 0.5f) {
   const auto multiple = std::bit_cast<int32_t>(std::fabs(value) / scale);
   const auto most = std::bit_cast<int32_t>(levels);  // bits order positive floats as integers
   const int32_t beyond = -static_cast<int32_t>(multiple > most);
   const float within = std::bit_cast<float>((multiple & ~beyond) | (most & beyond));
-  const auto nearest = static_cast<int32_t>(within + 0.5f);
-  return nearest + static_cast<int32_t>(nearest == 0);
+  const auto close = static_cast<int32_t>(within + fraction);
+  // 128 + 0.99999994 is 129 in f32
+  const int32_t above = static_cast<int32_t>(static_cast<float>(close) > levels);
+  return close + static_cast<int32_t>(close == 0) - above;
 }
 
-void scaled_round(int bits, size_t block, float* values, size_t n) {
+void scaled_round(int bits, size_t block, const RoundingDraws* draws, float* values, size_t n) {
   const float levels = static_cast<float>(1 << (bits - 1));
+  float fractions[kPackedTogether];
+  std::ranges::fill(fractions, 0.5f);
   for (size_t begin = 0; begin < n; begin += block) {
     const size_t end = std::min(n, begin + block);
     const float scale = block_scale(bits, values + begin, end - begin);
-    for (size_t i = begin; i < end; ++i)
-      values[i] = std::copysign(
-          static_cast<float>(nearest_multiple(values[i], scale, levels)) * scale, values[i]);
+    for (size_t i = begin; i < end; i += kPackedTogether) {
+      if (draws) draw_fractions(*draws, i, fractions);
+      float* const some = values + i;
+      for (size_t j = 0; j < std::min(kPackedTogether, end - i); ++j) {
+        const int32_t multiple = close_multiple(some[j], scale, levels, fractions[j]);
+        some[j] = std::copysign(static_cast<float>(multiple) * scale, some[j]);
+      }
+    }
   }
 }
 
@@ -50,7 +59,7 @@ TW_INLINE void scaled_write(const float* values, size_t n, float scale, uint8_t*
   constexpr float kLevels = 1 << (bits - 1);
   uint8_t codes[kPackedTogether] = {};
   for (size_t i = 0; i < n; ++i) {
-    const auto magnitude = static_cast<uint32_t>(nearest_multiple(values[i], scale, kLevels) - 1);
+    const auto magnitude = static_cast<uint32_t>(close_multiple(values[i], scale, kLevels) - 1);
     const uint32_t negative = std::bit_cast<uint32_t>(values[i]) >> 31;
     codes[i] = static_cast<uint8_t>(magnitude | negative << (bits - 1));
   }
@@ -110,8 +119,9 @@ size_t ScaledValues::bytes(size_t n) const {
   return (n + block_ - 1) / block_ * sizeof(float) + (n * static_cast<size_t>(bits_) + 7) / 8;
 }
 
-void ScaledValues::round(std::span<float> values) const {
-  TW_KERNEL(scaled_round, bits_, block_, values.data(), values.size());
+void ScaledValues::round(std::span<float> values, const std::optional<RoundingDraws>& draws) const {
+  const RoundingDraws* const drawn = draws && bits_ > 1 ? &*draws : nullptr;
+  TW_KERNEL(scaled_round, bits_, block_, drawn, values.data(), values.size());
 }
 
 void ScaledValues::write(std::span<const float> values, std::byte* out) const {

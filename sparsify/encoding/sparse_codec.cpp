@@ -60,7 +60,8 @@ SparseCodec::SparseCodec(const Settings& from)
 }
 
 void SparseCodec::round(SparseVector& entries, SparseVector* lost,
-                        std::span<const uint32_t> borders) const {
+                        std::span<const uint32_t> borders,
+                        std::optional<RoundingDraws> draws) const {
   if (lost) lost->count = 0;
   if (exact()) return;
   if (lost) lost->reserve(entries.count);
@@ -70,7 +71,8 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost,
     for (size_t i = 0; lost && i < entries.count; ++i) lost->push(indices[i], values[i]);
     size_t begin = 0;
     const auto round_to = [&](size_t end) {
-      scaled_.round(values.subspan(begin, end - begin));
+      scaled_.round(values.subspan(begin, end - begin), draws);
+      if (draws) ++draws->message;
       begin = end;
     };
     for (const uint32_t border : borders)

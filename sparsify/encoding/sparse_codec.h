@@ -40,9 +40,10 @@ class SparseCodec {
 
   /// Rounds the values to the format. `lost`, if given, receives the rounding errors. Entries that
   /// overflow or round to zero are removed; their error is the whole value. `borders`: ascending
-  /// indices at which a new message begins.
+  /// indices at which a new message begins. `draws`: of the first message, the others have the
+  /// numbers that follow; formats without a scale round to nearest.
   void round(SparseVector& entries, SparseVector* lost = nullptr,
-             std::span<const uint32_t> borders = {}) const;
+             std::span<const uint32_t> borders = {}, std::optional<RoundingDraws> draws = {}) const;
 
   /// The most bytes that n entries take.
   size_t bound(size_t n) const;

@@ -39,7 +39,8 @@ std::span<const SparseView> GatheringExchange::gather_selected(Context& ctx, Com
                                                                const ExchangeStep& step,
                                                                Control& control) {
   load_ = {};
-  residual_return_.rounding(ctx, codec_, *step.mine, step.residual);
+  residual_return_.rounding(ctx, codec_, *step.mine, step.residual,
+                            plan_.draws(step.step, comm.rank(), 0));
   // most selectors send at most 2k entries; a longer block costs one more message
   const size_t d = step.gradient.size(), usual = std::min(2 * step.k, d);
   return gather(ctx, comm, step.mine->view(), usual, d, control);

@@ -9,7 +9,8 @@ namespace tw {
 
 class GatheringExchange : public Exchange {
  public:
-  explicit GatheringExchange(const Settings& settings) : codec_(settings) {}
+  GatheringExchange(const Settings& settings, const ExchangePlan& plan)
+      : codec_(settings), plan_(plan) {}
 
   uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override;
   uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const override;
@@ -29,6 +30,7 @@ class GatheringExchange : public Exchange {
                                               const ExchangeStep& step, Control& control);
 
   SparseCodec codec_;
+  ExchangePlan plan_;
   ResidualReturn residual_return_;
 
  private:

@@ -26,8 +26,9 @@ namespace {
 
 class GTopK : public Exchange {
  public:
-  explicit GTopK(const Settings& settings)
+  GTopK(const Settings& settings, const ExchangePlan& plan)
       : codec_(settings),
+        plan_(plan),
         conserve_(settings.text("gtopk.put_back") == "conserve"),
         rotate_(settings.flag("gtopk.rotate")) {}
 
@@ -43,7 +44,8 @@ class GTopK : public Exchange {
       prune_to_k(*step.mine, step.k, keys_, &pruned_);
       scatter_add(ctx, pruned_.view(), step.residual);
     }
-    residual_return_.rounding(ctx, codec_, *step.mine, step.residual);
+    residual_return_.rounding(ctx, codec_, *step.mine, step.residual,
+                              plan_.draws(step.step, comm.rank(), comm.rank()));
 
     merge_up(ctx, comm, order, step, control);
     const SparseView sum = broadcast_down(ctx, comm, order, step, control);
@@ -86,7 +88,8 @@ class GTopK : public Exchange {
       const SparseView theirs = read_block(codec_, {incoming_.data(), bytes}, from,
                                            step.gradient.size(), control, received_);
       merge_entries(ctx, merged_.view(), theirs, step.k, keeps, next_);
-      residual_return_.rounding(ctx, codec_, next_, keeps);
+      residual_return_.rounding(ctx, codec_, next_, keeps,
+                                plan_.draws(step.step, from, comm.rank()));
       std::swap(merged_, next_);
     }
   }
@@ -126,6 +129,7 @@ class GTopK : public Exchange {
   }
 
   SparseCodec codec_;
+  ExchangePlan plan_;
   bool conserve_, rotate_;
   TopkMerge merge_;
   ProcessSum process_sum_;

@@ -29,7 +29,7 @@ const ExchangeEntry& inner(const Settings& settings) {
 class Hierarchical : public Exchange {
  public:
   Hierarchical(const Settings& settings, const ExchangePlan& plan)
-      : inner_(inner(settings)(settings)),
+      : inner_(inner(settings)(settings, plan)),
         dense_(dense_exchange().value(settings)),
         per_node_(static_cast<int>(settings.integer(kNodeSetting))) {
     if (per_node_ == 0 && !plan.machines.empty()) machines_.emplace(plan.machines);

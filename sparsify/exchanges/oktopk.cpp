@@ -37,8 +37,9 @@ SparseView between(const SparseView& v, uint32_t begin, uint32_t end) {
 
 class OkTopk : public GatheringExchange {
  public:
-  explicit OkTopk(const Settings& settings)
-      : GatheringExchange(settings), thresholds_(state_, settings.integer("oktopk.exact_every")) {}
+  OkTopk(const Settings& settings, const ExchangePlan& plan)
+      : GatheringExchange(settings, plan),
+        thresholds_(state_, settings.integer("oktopk.exact_every")) {}
 
   void prepare(Context&, Communicator&, const ExchangeStep& step, Control&) override {
     thresholds_.begin_step(step.step, step.k, step.gradient.size());
@@ -57,11 +58,14 @@ class OkTopk : public GatheringExchange {
     borders_.clear();
     for (int owner = 1; owner < comm.size(); ++owner)
       borders_.push_back(state_.border(owner, comm.size()));
-    residual_return_.rounding(ctx, codec_, mine, step.residual, borders_);
+    // to owners 0 to P-1, and to all
+    const auto draws = plan_.draws(step.step, comm.rank(), 0),
+               draws_to_all = plan_.draws(step.step, comm.rank(), comm.size());
+    residual_return_.rounding(ctx, codec_, mine, step.residual, draws, borders_);
     // a message has room for 2 k entries, since a rank's entries may all be in one region
     reduce_to_owners(ctx, comm, mine.view(), std::min(2 * step.k, d), d);
 
-    choose();
+    choose(draws_to_all);
     // the regions of all ranks together hold about k sums; leave room for four times the share
     const size_t usual = std::min(4 * step.k / static_cast<size_t>(comm.size()) + 1024, d);
     const auto parts = gather(ctx, comm, chosen_.view(), usual, d, control);
@@ -154,7 +158,7 @@ class OkTopk : public GatheringExchange {
   }
 
   // chosen_: the sums of this rank's region that are sent to all
-  void choose() {
+  void choose(const std::optional<RoundingDraws>& draws) {
     chosen_.reserve(reduced_.count);
     const uint32_t least = thresholds_.least_sum_bits();
     size_t count = 0;
@@ -164,7 +168,7 @@ class OkTopk : public GatheringExchange {
       count += magnitude_bits(reduced_.values[i]) >= least;
     }
     chosen_.count = count;
-    codec_.round(chosen_);
+    codec_.round(chosen_, nullptr, {}, draws);
   }
 
   // kept_: the chosen sums of all ranks, region after region; an exact step prunes them to k

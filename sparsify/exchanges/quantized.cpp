@@ -30,8 +30,8 @@ namespace {
 class Quantized : public Exchange {
  public:
   Quantized(const Settings& settings, const ExchangePlan& plan)
-      : format_(value_format(settings.text("quantized.values"))),
-        values_(format_, static_cast<size_t>(settings.integer("quantized.block"))),
+      : values_(value_format(settings.text("quantized.values")),
+                static_cast<size_t>(settings.integer("quantized.block"))),
         plan_(plan) {}
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
@@ -71,15 +71,6 @@ class Quantized : public Exchange {
   }
 
  private:
-  /// Numbers that no other message of the run has.
-  std::optional<RoundingDraws> draws(uint64_t step, int from, int to) const {
-    if (plan_.error_feedback || format_ == ValueFormat::sign) return {};
-    // buckets begin at different elements of the model
-    const uint64_t seed = plan_.seed + (static_cast<uint64_t>(plan_.offset) << 32);
-    return RoundingDraws{Philox(seed, Purpose::rounding, static_cast<uint32_t>(step)),
-                         static_cast<uint64_t>(from) << 32 | static_cast<uint32_t>(to)};
-  }
-
   // leaves the sum of this rank's part in `own`, and in the other parts of `errors` those of
   // rounding
   void reduce_to_owners(Communicator& comm, uint64_t step, std::span<float> errors,
@@ -96,7 +87,8 @@ class Quantized : public Exchange {
       message_.resize(sizeof word + values_.bytes(part.size()));
       std::memcpy(message_.data(), &word, sizeof word);
       // what follows the report of a NaN is not read
-      if (sound) values_.write(*host_, part, message_.data() + sizeof word, draws(step, self, to));
+      if (sound)
+        values_.write(*host_, part, message_.data() + sizeof word, plan_.draws(step, self, to));
       exchange_exactly("quantized", *host_, comm, to, message_, from, incoming_);
       ControlWord theirs;
       std::memcpy(&theirs, incoming_.data(), sizeof theirs);
@@ -111,7 +103,7 @@ class Quantized : public Exchange {
   void share_sums(Communicator& comm, uint64_t step, std::span<float> own, std::span<float> sums) {
     const int ranks = comm.size(), self = comm.rank();
     message_.resize(values_.bytes(own.size()));
-    values_.write(*host_, own, message_.data(), draws(step, self, self));
+    values_.write(*host_, own, message_.data(), plan_.draws(step, self, self));
     const size_t longest = values_.bytes(sums.size() / static_cast<size_t>(ranks) + 1);
     allgather(*host_, comm, message_, longest, blocks_, longest);
     for (int owner = 0; owner < ranks; ++owner) {
@@ -122,7 +114,6 @@ class Quantized : public Exchange {
     }
   }
 
-  ValueFormat format_;
   DenseValues values_;
   ExchangePlan plan_;
   std::optional<Context> host_;

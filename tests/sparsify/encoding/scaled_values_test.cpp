@@ -124,6 +124,45 @@ TEST(ScaledValues, AreNearerThanZeroAndStayWhenRoundedAgain) {
       }
 }
 
+// 2.25 of a scale of 1 is 2 three times of four; below the scale are no neighbours
+TEST(ScaledValues, DrawsKeepTheMean) {
+  Floats values(128, -2.25f);
+  values[0] = values[64] = 8;
+  values[1] = values[65] = 0.5f;
+  const ScaledValues coding(Format::int4, 64);
+  const auto drawn_values = [&](uint64_t seed, uint64_t message) {
+    Floats rounded = values;
+    coding.round(rounded, RoundingDraws{Philox(seed, Purpose::rounding), message});
+    return rounded;
+  };
+  std::vector<double> sums(values.size());
+  constexpr int kMessages = 4000;
+  for (uint64_t message = 0; message < kMessages; ++message) {
+    const Floats rounded = drawn_values(5, message);
+    for (size_t i = 0; i < rounded.size(); ++i) sums[i] += rounded[i];
+    EXPECT_EQ(rounded[0], 8);
+    EXPECT_EQ(rounded[1], 1);
+    EXPECT_TRUE(rounded[2] == -2 || rounded[2] == -3) << rounded[2];
+    Floats again = rounded;
+    coding.round(again);
+    ASSERT_EQ(again, rounded);
+    EXPECT_FALSE(std::equal(rounded.begin(), rounded.begin() + 64, rounded.begin() + 64));
+  }
+  // five standard errors of a draw of variance 3/16
+  for (size_t i = 2; i < 64; ++i)
+    EXPECT_NEAR(sums[i] / kMessages, values[i], 5 * std::sqrt(3.0 / 16 / kMessages)) << i;
+  EXPECT_EQ(drawn_values(5, 1), drawn_values(5, 1));
+  EXPECT_NE(drawn_values(5, 1), drawn_values(5, 2));
+  EXPECT_NE(drawn_values(5, 1), drawn_values(6, 1));
+}
+
+// 128 + 0.999999 is 129 in f32
+TEST(ScaledValues, DrawsKeepTheLargest) {
+  Floats values(1 << 20, 128.0f);
+  ScaledValues(Format::int8, 64).round(values, RoundingDraws{Philox(1, Purpose::rounding)});
+  EXPECT_EQ(std::ranges::count(values, 128.0f), std::ssize(values));
+}
+
 TEST(ScaledValues, KeepTheEndsOfTheRangeOfFloats) {
   const float least = std::numeric_limits<float>::denorm_min();
   for (const Format format : kScaled)

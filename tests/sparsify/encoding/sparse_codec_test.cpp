@@ -112,6 +112,15 @@ TEST(SparseCodec, RoundsWithoutReturningErrors) {
   EXPECT_EQ(v.count, count);
 }
 
+TEST(SparseCodec, DrawsDifferByMessage) {
+  SparseVector v;
+  v.reserve(128);
+  for (uint32_t i = 0; i < 128; ++i) v.push(i, i % 2 == 0 ? 4.0f : 3.0f);
+  SparseCodec(Values::int2, Indices::plain)
+      .round(v, nullptr, std::vector<uint32_t>{64}, RoundingDraws{Philox(1, Purpose::rounding)});
+  EXPECT_FALSE(std::equal(v.values.begin(), v.values.begin() + 64, v.values.begin() + 64));
+}
+
 TEST(SparseCodec, HasTheDocumentedSize) {
   const SparseVector v = random_entries(1 << 20, 1e-3, 7);
   const double n = static_cast<double>(v.count);
