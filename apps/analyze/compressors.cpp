@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <sstream>
 
 #include "apps/analyze/replay.h"
@@ -120,11 +119,8 @@ void run_compressors(const CompressorOptions& options) {
 }  // namespace
 
 Subcommand analyze_compressors() {
-  const auto options = std::make_shared<CompressorOptions>();
-  Subcommand command{.name = "compressors",
-                     .help = "every sparsifier on recorded gradients of all ranks",
-                     .table = {},
-                     .run = [options] { run_compressors(*options); }};
+  auto [command, options] = subcommand(
+      "compressors", "every sparsifier on recorded gradients of all ranks", run_compressors);
   OptionTable& t = command.table;
   t.group("Files");
   t.add("files", options->files,

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
@@ -79,11 +78,8 @@ void run_select(const SelectOptions& options) {
 }  // namespace
 
 Subcommand analyze_select() {
-  const auto options = std::make_shared<SelectOptions>();
-  Subcommand command{.name = "select",
-                     .help = "runs a selector on a vector from a file",
-                     .table = {},
-                     .run = [options] { run_select(*options); }};
+  auto [command, options] =
+      subcommand("select", "runs a selector on a vector from a file", run_select);
   OptionTable& t = command.table;
   constexpr double kMost = 1e18;
   t.group("Files");

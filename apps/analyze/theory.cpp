@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <memory>
 
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
@@ -101,11 +100,8 @@ void run_theory(const TheoryOptions& options) {
 }  // namespace
 
 Subcommand analyze_theory() {
-  const auto options = std::make_shared<TheoryOptions>();
-  Subcommand command{.name = "theory",
-                     .help = "residuals of top-k and rand-k, in closed form and measured",
-                     .table = {},
-                     .run = [options] { run_theory(*options); }};
+  auto [command, options] = subcommand(
+      "theory", "residuals of top-k and rand-k, in closed form and measured", run_theory);
   OptionTable& t = command.table;
   t.group("Vector");
   t.add("d", options->d, "length of the random vector", {.least = 1, .most = UINT32_MAX - 1.0});

@@ -80,11 +80,8 @@ void run_data(const DataOptions& options) {
 }  // namespace
 
 Subcommand bench_data() {
-  const auto options = std::make_shared<DataOptions>();
-  Subcommand command{.name = "data",
-                     .help = "images per second of the JPEG pipeline and of a plain libjpeg loop",
-                     .table = {},
-                     .run = [options] { run_data(*options); }};
+  auto [command, options] = subcommand(
+      "data", "images per second of the JPEG pipeline and of a plain libjpeg loop", run_data);
   OptionTable& t = command.table;
   t.group("Data");
   t.add("data-dir", options->dir, "folder that holds train and val",

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <memory>
 
 #include "apps/bench/subcommands.h"
 #include "apps/common/measurements.h"
@@ -134,11 +133,8 @@ void run_encode(const EncodeOptions& options) {
 }  // namespace
 
 Subcommand bench_encode() {
-  const auto options = std::make_shared<EncodeOptions>();
-  Subcommand command{.name = "encode",
-                     .help = "rounding, encoding and decoding of values of messages, beside a copy",
-                     .table = {},
-                     .run = [options] { run_encode(*options); }};
+  auto [command, options] = subcommand(
+      "encode", "rounding, encoding and decoding of values of messages, beside a copy", run_encode);
   OptionTable& t = command.table;
   t.group("Message");
   t.add("entries", options->entries, "entries of a message", {.least = 1, .most = 4'000'000});

@@ -289,11 +289,8 @@ void run_select(const SelectOptions& options) {
 }  // namespace
 
 Subcommand bench_select() {
-  const auto options = std::make_shared<SelectOptions>();
-  Subcommand command{.name = "select",
-                     .help = "selection with error feedback, by every selector",
-                     .table = {},
-                     .run = [options] { run_select(*options); }};
+  auto [command, options] =
+      subcommand("select", "selection with error feedback, by every selector", run_select);
   OptionTable& t = command.table;
   std::vector<std::string> names = vector_names();
   names.insert(names.begin(), "all");

@@ -1,6 +1,5 @@
 #include <sys/resource.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/roofline.h"
@@ -82,12 +81,8 @@ void run_step(const StepOptions& options) {
 }  // namespace
 
 Subcommand bench_step() {
-  const auto options = std::make_shared<StepOptions>();
-  Subcommand command{
-      .name = "step",
-      .help = "forward, backward and update on fixed data: medians, as one line of JSON",
-      .table = {},
-      .run = [options] { run_step(*options); }};
+  auto [command, options] = subcommand(
+      "step", "forward, backward and update on fixed data: medians, as one line of JSON", run_step);
   OptionTable& t = command.table;
   t.group("Model");
   t.add("model", options->model, "network (see train --list)", {.suggestions = models().names()});

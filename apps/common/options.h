@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -204,6 +205,14 @@ struct Subcommand {
   OptionTable table;
   std::function<void()> run;
 };
+
+/// A subcommand with an empty table, and the options for it to set, which `run` gets.
+template <class Options>
+std::pair<Subcommand, std::shared_ptr<Options>> subcommand(const char* name, const char* help,
+                                                           void (*run)(const Options&)) {
+  const auto options = std::make_shared<Options>();
+  return {{.name = name, .help = help, .table = {}, .run = [=] { run(*options); }}, options};
+}
 
 /// Sets the options of the subcommand that argv[1] names and returns it. HelpText for --help;
 /// UserError for an unknown subcommand, which names the nearest, and for unknown flags and values.
