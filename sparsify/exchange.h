@@ -129,7 +129,7 @@ struct ExchangePlan {
   bool error_feedback = true;          ///< the next step adds what the residual receives
   std::vector<HostId> machines{};      ///< of each rank; empty: unknown, only costs are asked for
 
-  /// Without error feedback: numbers for rounding that no other message of the run has.
+  /// Without error feedback: numbers for rounding that no other message of this reducer has.
   std::optional<RoundingDraws> draws(uint64_t exchange, int from, int to) const {
     if (error_feedback) return {};
     // buckets begin at different elements of the model

@@ -19,6 +19,7 @@ namespace {
 
 struct EncodeOptions {
   int64_t entries = 1 << 20, iterations = 15;
+  bool draws = false;
   std::string csv;
 };
 
@@ -91,6 +92,8 @@ class EncodeTable {
 void run_encode(const EncodeOptions& options) {
   const size_t n = static_cast<size_t>(options.entries), d = 1000 * n;
   const SparseVector entries = drawn_entries(n);
+  std::optional<RoundingDraws> draws;
+  if (options.draws) draws = RoundingDraws{Philox(1, Purpose::rounding)};
   EncodeTable table(options);
   fmt::print(
       "messages of {} values, one thread: sparse ones with plain indices, and dense ones;\n"
@@ -105,7 +108,7 @@ void run_encode(const EncodeOptions& options) {
     std::vector<std::byte> message(codec.bound(n));
     size_t length = 0;
     std::function<void()> round;
-    if (!codec.exact()) round = [&] { codec.round(mine); };
+    if (!codec.exact()) round = [&] { codec.round(mine, nullptr, {}, draws); };
     table.row(
         values, n * (sizeof(uint32_t) + sizeof(float)), [] {}, round,
         [&] { return length = codec.encode(mine.view(), message.data()); },
@@ -123,7 +126,7 @@ void run_encode(const EncodeOptions& options) {
         },
         {},
         [&] {
-          coding.write(ctx, mine, message.data());
+          coding.write(ctx, mine, message.data(), draws);
           return message.size();
         },
         [&] { coding.read(ctx, message.data(), decoded); });
@@ -138,6 +141,7 @@ Subcommand bench_encode() {
   OptionTable& t = command.table;
   t.group("Message");
   t.add("entries", options->entries, "entries of a message", {.least = 1, .most = 4'000'000});
+  t.add("draws", options->draws, "round as without error feedback, by random numbers");
   t.group("Measurement");
   t.add("iterations", options->iterations, "measured rounds; prints medians",
         {.least = 1, .most = 100000});

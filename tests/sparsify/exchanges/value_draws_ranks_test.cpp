@@ -27,7 +27,7 @@ class ValueDraws : public testing::TestWithParam<std::string> {
     bool operator==(const Result&) const = default;
   };
   static Result rounded(Context& ctx, Communicator& comm, const std::string& values, uint64_t seed,
-                        const auto& value_of, bool error_feedback = false) {
+                        const auto& value_of, bool error_feedback = false, uint64_t number = 0) {
     Settings settings = default_settings();
     settings.set("wire.values", values);
     settings.set("wire.block", "64");
@@ -45,7 +45,8 @@ class ValueDraws : public testing::TestWithParam<std::string> {
                             .gradient_control = gradient,
                             .residual = residual,
                             .mine = &mine,
-                            .k = kLength};
+                            .k = kLength,
+                            .step = number};
     exchange->prepare(ctx, comm, step, control);
     exchange->run(ctx, comm, step, control);
     gradient.resize(kLength);
@@ -73,12 +74,14 @@ TEST_P(ValueDraws, TheMeanOfSumsIsTheSum) {
   });
 }
 
-TEST_P(ValueDraws, DifferByRankAndSeed) {
+TEST_P(ValueDraws, DifferByRankSeedAndExchange) {
   run_ranks(3, [](Context& ctx, Communicator& comm) {
     const auto equal = [](int, size_t i) { return i % 2 == 0 ? 4.0f : 3.0f; };  // on all ranks
     const auto drawn = rounded(ctx, comm, "int2", 1, equal);
     EXPECT_EQ(rounded(ctx, comm, "int2", 1, equal), drawn);
     EXPECT_NE(rounded(ctx, comm, "int2", 2, equal).sum, drawn.sum);
+    // the 32nd exchange of oktopk is as the first
+    EXPECT_NE(rounded(ctx, comm, "int2", 1, equal, false, 32).sum, drawn.sum);
     // of entries that rank 2 sums, if an exchange divides them
     std::vector<float> of_rank_1(drawn.lost.end() - 32, drawn.lost.end());
     broadcast(ctx, comm, 1, std::as_writable_bytes(std::span(of_rank_1)));
