@@ -19,11 +19,14 @@ figure, panels = pyplot.subplots(1, 3, figsize=(13, 4), sharey=True, layout="con
 for panel, column in zip(panels, ["step", "MiB sent by all ranks", "seconds"], strict=True):
     for method, rows in mean.groupby("method", sort=False):
         panel.plot(rows[column], rows["perplexity"], label=method)
-    panel.set(xlabel=column, yscale="log", xscale="linear" if column == "step" else "log")
+    if column != "step":
+        panel.set_xscale("log", base=2)
+    panel.set(xlabel=column, yscale="log")
     panel.grid(alpha=0.3)
-    panel.yaxis.set_major_formatter("{x:g}")
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_formatter("{x:g}")
     panel.yaxis.set_minor_formatter("{x:g}")
 panels[0].set_ylabel("perplexity of the validation text")
-panels[0].legend()
+figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
 figure.savefig(sys.argv[2])
 print(mean[mean["step"] == mean["step"].max()].to_string(index=False))

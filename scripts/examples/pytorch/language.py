@@ -13,10 +13,8 @@ The two whole sums at the start of PowerSGD are in the bytes, not in the seconds
 
 import argparse
 import collections
-import contextlib
 import csv
 import math
-import os
 import random
 import re
 import socket
@@ -36,6 +34,7 @@ METHODS: dict[str, dict] = {  # arguments of the hook; every: of local steps
     "dense": {"sparsifier": "dense"},
     "dense-bf16": {"sparsifier": "dense", "set": {"allreduce.values": "bf16"}},
     "topk": {"sparsifier": "topk"},
+    "topk-layer": {"sparsifier": "topk", "scope": "layer"},
     "gaussiank": {"sparsifier": "gaussiank"},
     "gtopk": {"sparsifier": "gtopk"},
     "powersgd": {"sparsifier": "powersgd", "set": {"powersgd.rank": 4, "powersgd.start": 2}},
@@ -117,7 +116,7 @@ def train(rank, port, options, make_network, make_optimizer, method, seed):
             if rank == 0:
                 row = [method, seed, step, f"{perplexity(network, valid, options.length):.3f}",
                        f"{sent.item():.0f}", f"{computed + step * exchange_seconds:.2f}"]
-                with open(options.csv, "a", newline="", encoding="utf-8") as file:
+                with options.csv.open("a", newline="", encoding="utf-8") as file:
                     csv.writer(file).writerow(row)
                 print(*row, flush=True)
             dist.barrier()
@@ -130,17 +129,16 @@ def main(description, make_network, make_optimizer, **defaults):
     parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated")
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--link", default="100Mbit,1ms")
-    parser.add_argument("--csv", default="language.csv")
+    parser.add_argument("--csv", type=Path, default=Path("language.csv"))
     defaults = {"ranks": 4, "steps": 1000, "every": 100, "density": 0.01, **defaults}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=type(value), default=value, help=f"default: {value}")
     options = parser.parse_args()
-    if not os.path.exists(options.csv):
-        Path(options.csv).write_text("method,seed,step,perplexity,bytes,seconds\n",
-                                     encoding="utf-8")
+    if not options.csv.exists():
+        options.csv.write_text("method,seed,step,perplexity,bytes,seconds\n", encoding="utf-8")
     for seed in map(int, options.seeds.split(",")):
         for method in options.methods.split(","):
-            with contextlib.closing(socket.socket()) as probe:
+            with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
             mp.start_processes(
