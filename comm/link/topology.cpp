@@ -24,13 +24,13 @@ struct Unit {
 constexpr Unit kRates[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
 constexpr Unit kTimes[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
 
-/// `0.4ms` in seconds; negative unless the text is a number and one of the units.
+/// `0.4ms` in seconds; negative unless the text is a number up to 1e18 and one of the units.
 double quantity(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit(end, text.data() + text.size() - end);
   const auto found = std::ranges::find(units, unit, &Unit::name);
-  const bool good = error == std::errc{} && found != units.end() && number < 1e18;
+  const bool good = error == std::errc{} && found != units.end() && number <= 1e18;
   return good ? number * found->factor : -1;
 }
 
@@ -62,16 +62,15 @@ class Part {
     try {
       return parse_port(given);
     } catch (const UserError& error) {
-      fail<UserError>("{} (in {})", error.what(), where_);
+      fail<UserError>("{} (in {}: {})", error.what(), where_, key);
     }
   }
   double seconds(const char* key) const {
     const double value = quantity(text(key), kTimes);
-    check(value >= 0, "[link] {}: {} is {}; expected a number and us, ms or s", where_, key,
-          json_.at(key).dump());
+    check(value >= 0, "[link] {}: {} is {}; expected a number of 0 to 1e18 and us, ms or s", where_,
+          key, json_.at(key).dump());
     return value;
   }
-  double number(const char* key, double least) const { return number_of(at(key), key, least); }
   int index(const char* key, int least = 0, int most = kMostNumber) const {
     const Json& value = at(key);
     check(
@@ -81,9 +80,8 @@ class Part {
     return value.get<int>();
   }
   double number_of(const Json& value, const std::string& key, double least) const {
-    check(value.is_number() && value.get<double>() >= least && value.get<double>() < 1e9,
-          "[link] {}: {} is {}; expected a number of at least {}", where_, key, value.dump(),
-          least);
+    check(value.is_number() && value.get<double>() >= least && value.get<double>() <= 1e9,
+          "[link] {}: {} is {}; expected a number of {} to 1e9", where_, key, value.dump(), least);
     return value.get<double>();
   }
   /// The number of a node or rank that is the key of an object.
@@ -95,8 +93,10 @@ class Part {
           "[link] {} has \"{}\"; expected a whole number of 0 to {}", where_, key, kMostNumber);
     return number;
   }
-  /// The ports of `out` and `in`, or of `link` for both; the others are `usual`.
+  /// The ports of `link`, or of `out` and `in`, of which one may be `usual`.
   Topology::Ports ports(const PortSpec& usual) const {
+    check(has("link") != (has("out") || has("in")),
+          "[link] {} needs either link or one or both of out and in", where_);
     Topology::Ports ports{.out = usual, .in = usual};
     if (has("link")) ports.out = ports.in = port("link");
     if (has("out")) ports.out = port("out");
@@ -111,8 +111,7 @@ class Part {
   }
   std::string text(const char* key) const {
     const Json& value = at(key);
-    check(value.is_string(), "[link] {}: {} is {}; expected text", where_, key, value.dump());
-    return value.get<std::string>();
+    return value.is_string() ? value.get<std::string>() : value.dump();
   }
 
   const Json& json_;
@@ -127,24 +126,23 @@ Topology read_topology(const std::string& file) {
   Topology topology{.usual = whole.port("link")};
   if (whole.has("ranks_per_node")) topology.ranks_per_node = whole.index("ranks_per_node", 1, 4096);
   if (whole.has("jitter")) topology.jitter = whole.seconds("jitter");
-  if (whole.has("slow_by_step")) topology.slow_by_step = whole.number("slow_by_step", 0);
+  if (whole.has("slow_by_step"))
+    topology.slow_by_step = whole.number_of(whole["slow_by_step"], "slow_by_step", 0);
   if (whole.has("seed")) topology.seed = static_cast<uint64_t>(whole.index("seed"));
-  const auto each = [&](const char* key, const auto& body) {
+  // the items of a list, or of an object with numbers as keys
+  const auto each = [&](const char* key, bool list, const auto& body) {
     if (!whole.has(key)) return;
-    check(whole[key].is_array(), "[link] {}: {} is not a list", file, key);
-    for (const Json& item : whole[key]) body(item);
-  };
-  const auto each_number = [&](const char* key, const auto& body) {
-    if (!whole.has(key)) return;
-    check(whole[key].is_object(), "[link] {}: {} is not an object", file, key);
+    check(list ? whole[key].is_array() : whole[key].is_object(), "[link] {}: {} is not {}", file,
+          key, list ? "a list" : "an object");
     for (const auto& [number, item] : whole[key].items()) body(whole.number_of_key(number), item);
   };
-  each_number("nodes", [&](int node, const Json& item) {
+  each("nodes", false, [&](int node, const Json& item) {
     topology.nodes[node] =
         Part(item, file, fmt::format("node {}", node), {"link", "out", "in"}).ports(topology.usual);
   });
-  each("racks", [&](const Json& item) {
-    const Part rack(item, file, "rack", {"first", "last", "link", "out", "in"});
+  each("racks", true, [&](int number, const Json& item) {
+    const Part rack(item, file, fmt::format("rack {}", number),
+                    {"first", "last", "link", "out", "in"});
     Topology::Ports uplink = rack.ports(topology.usual);
     uplink.first = rack.index("first");
     uplink.last = rack.index("last");
@@ -153,21 +151,27 @@ Topology read_topology(const std::string& file) {
           "[link] {}: racks are ranges of nodes, ascending, without a common node", file);
     topology.racks.push_back(uplink);
   });
-  each("pairs", [&](const Json& item) {
-    const Part pair(item, file, "pair", {"from", "to", "link"});
+  each("pairs", true, [&](int number, const Json& item) {
+    const Part pair(item, file, fmt::format("pair {}", number), {"from", "to", "link"});
     const int from = pair.index("from"), to = pair.index("to");
     check(from != to && !topology.pairs.contains({from, to}),
           "[link] {}: the pair from node {} to {} {}", file, from, to,
           from == to ? "is one node" : "is there twice");
     topology.pairs[{from, to}] = pair.port("link");
   });
-  each("outages", [&](const Json& item) {
-    const Part outage(item, file, "outage", {"node", "at", "for"});
-    const double begin = outage.seconds("at");
-    topology.outages.push_back({outage.index("node"), begin, begin + outage.seconds("for")});
+  each("outages", true, [&](int number, const Json& item) {
+    const Part outage(item, file, fmt::format("outage {}", number), {"node", "at", "for"});
+    const double begin = outage.seconds("at"), seconds = outage.seconds("for");
+    check(seconds > 0, "[link] {}: outage {} lasts no time", file, number);
+    topology.outages.push_back({outage.index("node"), begin, begin + seconds});
   });
   std::ranges::sort(topology.outages, {}, &Topology::Outage::begin);
-  each_number("slow", [&](int rank, const Json& item) {
+  std::map<int, double> ends;  // a port takes outages one after another: those of a node not twice
+  for (auto& [node, begin, end] : topology.outages) {
+    begin = std::max(begin, ends[node]);
+    end = ends[node] = std::max(begin, end);
+  }
+  each("slow", false, [&](int rank, const Json& item) {
     topology.slow[rank] = whole.number_of(item, fmt::format("slow of rank {}", rank), 1);
   });
   return topology;
@@ -183,11 +187,14 @@ PortSpec parse_port(std::string_view text) {
                       .bits_per_second = quantity(rate, kRates)};
   check(comma < text.size(), "[link] link is \"{}\"; expected RATE,LATENCY as in 1Gbit,0.4ms",
         text);
-  check(port.bits_per_second > 0,
-        "[link] rate is \"{}\"; expected a number above 0 and bit, kbit, Mbit or Gbit (per second)",
-        rate);
+  check(
+      port.bits_per_second > 0,
+      "[link] rate is \"{}\"; expected a number above 0, at most 1e18, and bit, kbit, Mbit or Gbit "
+      "(per second)",
+      rate);
   check(port.latency >= 0,
-        "[link] latency is \"{}\"; expected a number and us, ms or s, as in 0.4ms", latency);
+        "[link] latency is \"{}\"; expected a number of 0 to 1e18 and us, ms or s, as in 0.4ms",
+        latency);
   return port;
 }
 

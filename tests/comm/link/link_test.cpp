@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 
 #include "comm/link/port.h"
 #include "tests/support/error_text.h"
@@ -41,7 +42,8 @@ TEST(Topology, ReadsAFile) {
       "nodes": {"3": {"out": "100Mbit,1ms"}, "4": {"link": "10Mbit,2ms"}},
       "racks": [{"first": 0, "last": 1, "link": "10Gbit,10us"}],
       "pairs": [{"from": 0, "to": 3, "link": "56kbit,50ms"}],
-      "jitter": "0.1ms", "outages": [{"node": 3, "at": "10s", "for": "2s"}],
+      "jitter": "0.1ms",
+      "outages": [{"node": 3, "at": "11s", "for": "3s"}, {"node": 3, "at": "10s", "for": "2s"}],
       "slow": {"5": 1.5}, "slow_by_step": 0.2, "seed": 7})"));
   EXPECT_DOUBLE_EQ(of.usual.bits_per_second, 1e9);
   EXPECT_EQ(of.ranks_per_node, 2);
@@ -55,8 +57,10 @@ TEST(Topology, ReadsAFile) {
   EXPECT_EQ(of.rack_of(2), nullptr);
   EXPECT_DOUBLE_EQ(of.pairs.at({0, 3}).latency, 0.05);
   EXPECT_DOUBLE_EQ(of.jitter, 1e-4);
-  ASSERT_EQ(of.outages.size(), 1u);
+  ASSERT_EQ(of.outages.size(), 2u);
   EXPECT_DOUBLE_EQ(of.outages[0].end, 12);
+  EXPECT_DOUBLE_EQ(of.outages[1].begin, 12);  // the second they share counts once
+  EXPECT_DOUBLE_EQ(of.outages[1].end, 14);
   EXPECT_FALSE(of.uniform());
   // the ports of the nodes of the first ranks alone
   EXPECT_DOUBLE_EQ(of.cost(4).alpha, 4e-4 + 1e-4);
@@ -90,32 +94,37 @@ TEST(Topology, AFileWithAMistakeIsAUserError) {
     return error;
   };
   EXPECT_EQ(text("{}"), "[link] FILE lacks the key link");
-  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "node": {}})"),
-            "[link] FILE has an unknown key node; nearest is \"nodes\"");
   EXPECT_NE(text(R"({"link": "1Gbit"})").find("expected RATE,LATENCY"), std::string::npos);
-  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "slow": {"1": 0.5}})"),
-            "[link] FILE: slow of rank 1 is 0.5; expected a number of at least 1");
-  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "nodes": {"a": {}}})"),
-            "[link] FILE has \"a\"; expected a whole number of 0 to 1048575");
+  const std::string pair = R"({"from": 2, "to": 1, "link": "1Gbit,1ms"})",
+                    needs = " needs either link or one or both of out and in",
+                    time = "; expected a number of 0 to 1e18 and us, ms or s";
+  for (const auto& [key, error] : std::map<std::string, std::string>{
+           {R"("node": {})", " has an unknown key node; nearest is \"nodes\""},
+           {R"("slow": {"1": 0.5})", ": slow of rank 1 is 0.5; expected a number of 1 to 1e9"},
+           {R"("slow": {"1": 1e99})", ": slow of rank 1 is 1e+99; expected a number of 1 to 1e9"},
+           {R"("nodes": {"a": {}})", " has \"a\"; expected a whole number of 0 to 1048575"},
+           {R"("nodes": {"03": {}})", " has \"03\"; expected a whole number of 0 to 1048575"},
+           {R"("nodes": [])", ": nodes is not an object"},
+           {R"("nodes": {"2": {}})", ": node 2" + needs},
+           {R"("nodes": {"2": {"link": "1Gbit,1ms", "in": "1Gbit,1ms"}})", ": node 2" + needs},
+           {R"("racks": [{"first": 0, "last": 1}])", ": rack 0" + needs},
+           {R"("racks": [{"first": 2, "last": 1, "link": "1Gbit,1ms"}])",
+            ": racks are ranges of nodes, ascending, without a common node"},
+           {R"("pairs": [{"from": 2, "to": 2, "link": "1Gbit,1ms"}])",
+            ": the pair from node 2 to 2 is one node"},
+           {fmt::format(R"("pairs": [{}, {}])", pair, pair),
+            ": the pair from node 2 to 1 is there twice"},
+           {R"("outages": [{"node": 1, "at": "1s"}])", ": outage 0 lacks the key for"},
+           {R"("outages": [{"node": 1, "at": "1s", "for": "0s"}])", ": outage 0 lasts no time"},
+           {R"("outages": [{"node": 1, "at": "1e19s"}])", ": outage 0: at is \"1e19s\"" + time},
+           {R"("jitter": 3)", ": jitter is 3" + time}})
+    EXPECT_EQ(text(fmt::format(R"({{"link": "1Gbit,1ms", {}}})", key)), "[link] FILE" + error);
   for (const char* wrong : {"0", "2.7", "4097", "-1", "\"2\""})
     EXPECT_EQ(text(fmt::format(R"({{"link": "1Gbit,1ms", "ranks_per_node": {}}})", wrong)),
               fmt::format("[link] FILE: ranks_per_node is {}; expected a whole number of 1 to 4096",
                           wrong));
-  EXPECT_NE(text(R"({"link": "1Gbit,1ms", "nodes": {"03": {}}})").find("has \"03\""),
-            std::string::npos);
-  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "pairs": [{"from": 2, "to": 2, "link": "1Gbit,1ms"}]})"),
-            "[link] FILE: the pair from node 2 to 2 is one node");
-  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "pairs": [{"from": 2, "to": 1, "link": "1Gbit,1ms"},
-                                                    {"from": 2, "to": 1, "link": "1Gbit,2ms"}]})"),
-            "[link] FILE: the pair from node 2 to 1 is there twice");
-  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "nodes": []})"), "[link] FILE: nodes is not an object");
-  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "outages": [{"node": 1, "at": "1s"}]})"),
-            "[link] FILE: outage lacks the key for");
-  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "jitter": 3})"),
-            "[link] FILE: jitter is 3; expected text");
-  EXPECT_NE(text(R"({"link": "1Gbit,1ms", "racks": [{"first": 2, "last": 1}]})")
-                .find("racks are ranges of nodes"),
-            std::string::npos);
+  EXPECT_EQ(text(R"({"link": "1Gbit,1ms", "nodes": {"2": {"out": 3}}})"),
+            "[link] link is \"3\"; expected RATE,LATENCY as in 1Gbit,0.4ms (in FILE: node 2: out)");
   EXPECT_NE(error_text<UserError>([] { parse_link("/no/such.json"); }).find("/no/such.json"),
             std::string::npos);
   const std::string path = topology_file(folder, R"({"link": "1Gbit,1ms"})");
