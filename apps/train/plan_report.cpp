@@ -336,9 +336,8 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
   const Sparsifier sparsifier = resolve_sparsifier(config.sgd(), config.settings);
   config.settings.forget_reads();
   read_settings(ctx, config.sgd(), config.settings, model.arena());
-  const std::vector<std::string> unread = config.settings.unread({kNodeSetting});
-  const bool no_nodes =
-      config.comm.link.empty() && std::ranges::find(unread, kNodeSetting) != unread.end();
+  const std::vector<std::string> unread = config.settings.unread({kNodeSetting, kSumCollective});
+  const auto is_unread = [&](const char* key) { return std::ranges::count(unread, key) > 0; };
   const bool files = datasets().find(config.dataset).value.image_files;
   const auto& parameters = model.arena().parameters();
   const bool blocks = std::ranges::any_of(
@@ -365,7 +364,7 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
       {"bad-images", config.bad_images == BadImages::skip && !files, no_files, Kind::mistake},
       {"shuffle", config.shuffle == Shuffle::shards && data.train->storage() == nullptr,
        config.dataset + " is no record file", Kind::mistake},
-      {"ranks-per-node", no_nodes,
+      {"ranks-per-node", config.comm.link.empty() && is_unread(kNodeSetting),
        fmt::format("no link is emulated (--link), and {} has no nodes", config.sparsifier),
        Kind::mistake},
       {"zero-init", config.zero_init && !blocks, no_blocks},
@@ -384,7 +383,8 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
       {"decay-all", config.decay_all && config.weight_decay == 0, "--weight-decay is 0"},
       {"keep-best", config.keep_best && !config.eval_every, "--eval-every is never"},
       {"link", ranks == 1, "one rank sends no messages"},
-      {"allreduce", ranks == 1, "one rank sends no messages"},
+      {"allreduce", ranks == 1 || is_unread(kSumCollective),
+       ranks == 1 ? "one rank sends no messages" : config.sparsifier + " uses no dense collective"},
       {"comm-timeout", ranks == 1, "one rank waits for no other"},
       {"measure-wait", config.measure_wait && ranks == 1, "one rank waits for no other"}};
   std::vector<std::string> notes;
@@ -398,7 +398,8 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
       add(option, why, kind == Kind::mistake && config.is_flag(option));
   if (!config.eval_only)
     for (const std::string& key : config.settings.unread(config.flags))
-      add("set " + key, "no part of this run reads it", config.is_flag(key));
+      if (key != kSumCollective || config.is_flag(key) || !config.is_flag("allreduce"))
+        add("set " + key, "no part of this run reads it", config.is_flag(key));
   return notes;
 }
 

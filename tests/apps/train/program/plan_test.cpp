@@ -159,7 +159,16 @@ TEST(Plan, SaysWhichFlagsHaveNoEffect) {
     has(all, fmt::format("--{} has no effect: ", flag));
   lacks(all, "emulated");
   has(plan("--model mlp --no-error-feedback"), "--no-error-feedback has no effect: dense keeps no");
-  lacks(plan("--model mlp --workers 2 --sparsifier powersgd --no-error-feedback"), "no effect");
+  lacks(plan("--model mlp --workers 2 --sparsifier powersgd --no-error-feedback --allreduce ring"),
+        "no effect");
+  const std::string unread = "--model mlp --workers 2 --sparsifier quantized --density 0.1 ";
+  for (const char* collective : {"ring", "binomial_tree"}) {
+    const std::string said = plan(unread + "--allreduce " + collective);
+    has(said,
+        "\n--density has no effect: quantized selects no entries\n"
+        "--allreduce has no effect: quantized uses no dense collective\n");
+    lacks(said, "allreduce.collective");
+  }
   lacks(plan("--model resnet20 --zero-init --workers 2 --link 1Gbit,1ms --lr-schedule step "
              "--lr-milestones 3 --sparsifier topk --density 0.1"),
         "no effect");
