@@ -163,7 +163,10 @@ Topology read_topology(const std::string& file) {
     const Part outage(item, file, fmt::format("outage {}", number), {"node", "at", "for"});
     const double begin = outage.seconds("at"), seconds = outage.seconds("for");
     check(seconds > 0, "[link] {}: outage {} lasts no time", file, number);
-    topology.outages.push_back({outage.index("node"), begin, begin + seconds});
+    const int node = outage.index("node");
+    check(std::ranges::count(topology.outages, node, &Topology::Outage::node) < 32,  // see Port
+          "[link] {}: node {} has more than 32 outages", file, node);
+    topology.outages.push_back({node, begin, begin + seconds});
   });
   std::ranges::sort(topology.outages, {}, &Topology::Outage::begin);
   std::map<int, double> ends;  // a port takes outages one after another: those of a node not twice

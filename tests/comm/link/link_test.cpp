@@ -94,6 +94,11 @@ TEST(Topology, AFileWithAMistakeIsAUserError) {
     return error;
   };
   EXPECT_EQ(text("{}"), "[link] FILE lacks the key link");
+  std::string outages;
+  for (int i = 0; i < 33; ++i)
+    outages += fmt::format(R"({}{{"node": 1, "at": "{}s", "for": "1s"}})", i ? ", " : "", 10 * i);
+  EXPECT_EQ(text(fmt::format(R"({{"link": "1Gbit,1ms", "outages": [{}]}})", outages)),
+            "[link] FILE: node 1 has more than 32 outages");
   EXPECT_NE(text(R"({"link": "1Gbit"})").find("expected RATE,LATENCY"), std::string::npos);
   const std::string pair = R"({"from": 2, "to": 1, "link": "1Gbit,1ms"})",
                     needs = " needs either link or one or both of out and in",
