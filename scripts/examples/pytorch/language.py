@@ -99,8 +99,7 @@ def train(rank, port, options, make_network, make_optimizer, method, seed):
     model, stepper, exchange, every = exchange_of(method, network, optimizer, options)
     text, valid = tokens_of(options.text)
     draw = random.Random(1000 * seed + rank)
-    exchange_seconds = exchange.seconds(options.link) / every
-    computed = 0.0
+    exchange_seconds, computed = exchange.seconds(options.link) / every, 0.0
     for step in range(1, options.steps + 1):
         order = [draw.randrange(len(text) - options.length - 1) for _ in range(options.batch)]
         inputs, targets = windows(text, options.length, order)
