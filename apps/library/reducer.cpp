@@ -36,7 +36,7 @@ const std::vector<Setting>& reducer_options() {
        .most = 1},
       {.key = "nesterov", .value = "false", .help = "likewise"},
       {.key = "bucket_mib",
-       .value = "1.0",
+       .value = fmt::format("{:.1f}", static_cast<double>(SgdConfig{}.bucket_bytes) / 0x1p20),
        .help = "least size of a bucket",
        .least = 0,
        .most = 1e6},

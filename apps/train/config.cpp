@@ -305,7 +305,7 @@ SgdConfig TrainConfig::sgd() const {
           .scope = scope,
           .momentum_before =
               momentum_correction ? std::optional(momentum_correction == Switch::on) : std::nullopt,
-          .bucket_bytes = static_cast<size_t>(bucket_mib * 1024 * 1024),
+          .bucket_bytes = static_cast<size_t>(bucket_mib * 0x1p20),
           .overlap = overlap,
           .seed = static_cast<uint64_t>(seed),
           .local_steps = is_local() ? local_steps : 0,

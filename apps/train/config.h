@@ -64,7 +64,7 @@ struct TrainConfig {
   std::string exchange;
   std::optional<Scope> scope;  ///< without a choice, as for momentum_correction: the sparsifier's
   std::optional<Switch> momentum_correction;
-  double bucket_mib = 1;
+  double bucket_mib = static_cast<double>(SgdConfig{}.bucket_bytes) / 0x1p20;
   bool overlap = false;
   bool measure_wait = false;
   double density = 0.001;
