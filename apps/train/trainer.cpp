@@ -69,6 +69,7 @@ void Run::train_epoch() {
     prefetcher_->start(static_cast<uint32_t>(at_.epoch), at_.batch);
   load_ = {};
   Stopwatch watch;
+  // a step moves at_.step and at_.batch, and sets stop_seen_ when a rank was asked to stop
   while (at_.batch < batches && !stop_seen_ && !out_of_steps()) {
     const int64_t step = at_.step;
     if (captured_step_)
@@ -104,6 +105,7 @@ void Run::show_progress(const Place& at) {
   console_.progress([&](int columns) { return progress_.line(at, columns); });
 }
 
+// log_ calls it with each step, merged over the ranks
 void Run::add_step(const StepRecord& step) {
   at_.totals.add(step);
   at_.run.add(step);
@@ -218,7 +220,7 @@ void Run::checkpoint() {
   if (optimizer_->same_on_all_ranks()) {
     // damaged messages may leave a difference: no checkpoint may hold it
     const StatisticsSwap swap(model_, common);
-    common_weights_hash(comm_, model_.arena());
+    common_weights_hash(comm_, model_.arena());  // a Fault where they differ
   }
   save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *optimizer_, common, files_);
   saved_ = asks_at_ = at_.step;

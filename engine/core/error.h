@@ -21,7 +21,7 @@ class LocalUserError : public UserError {
   using UserError::UserError;
 };
 
-/// A failure at run time (NaN, dead rank, full disk): one line with the rank, exit code 1.
+/// A failure at run time (dead rank, full disk): one line with the rank, exit code 1.
 class Fault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
