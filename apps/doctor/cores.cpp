@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "apps/common/resolve.h"
+#include "apps/common/system_files.h"
 #include "apps/doctor/checkup.h"
-#include "apps/doctor/system_files.h"
 
 namespace tw {
 

@@ -5,8 +5,8 @@
 
 #include "apps/common/options.h"
 #include "apps/common/resolve.h"
+#include "apps/common/system_files.h"
 #include "apps/doctor/checkup.h"
-#include "apps/doctor/system_files.h"
 #include "engine/core/cpu_features.h"
 #include "engine/core/instruction_set.h"
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "apps/common/console.h"
+#include "apps/common/system_files.h"
 #include "apps/common/version.h"
 #include "apps/doctor/checkup.h"
-#include "apps/doctor/system_files.h"
 #include "comm/transports.h"
 #include "engine/core/context.h"
 

@@ -2,8 +2,8 @@
 #include <sstream>
 
 #include "apps/common/console.h"
+#include "apps/common/system_files.h"
 #include "apps/doctor/checkup.h"
-#include "apps/doctor/system_files.h"
 
 namespace tw {
 
