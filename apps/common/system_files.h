@@ -1,6 +1,7 @@
 // Reads the small text files in which Linux describes the machine.
 #pragma once
 
+#include <algorithm>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -35,6 +36,22 @@ inline std::optional<double> group_limit(const std::string& file) {
   double limit = 0;
   if (!(text >> limit)) return std::nullopt;  // "max"
   return limit;
+}
+
+/// Bytes of a row of /proc/meminfo.
+inline double memory_row(const char* key) {
+  std::istringstream text(value_in(whole_text("/proc/meminfo"), key));
+  double kib = 0;
+  text >> kib;
+  return kib * 1024;
+}
+
+/// Bytes that new programs can take, of the machine or of the control group of this process.
+inline double available_memory() {
+  const double of_machine = memory_row("MemAvailable");
+  const std::optional<double> limit = group_limit("memory.max");
+  if (!limit) return of_machine;
+  return std::clamp(*limit - group_limit("memory.current").value_or(0), 0.0, of_machine);
 }
 
 }  // namespace tw

@@ -1,35 +1,15 @@
 // Memory of the machine, or of the control group of this process.
-#include <sstream>
-
 #include "apps/common/console.h"
 #include "apps/common/system_files.h"
 #include "apps/doctor/checkup.h"
 
 namespace tw {
 
-namespace {
-
-constexpr double kKib = 1024, kGib = 1024.0 * 1024 * 1024;
-
-/// Bytes of a row of /proc/meminfo.
-double bytes_of(const std::string& rows, const char* key) {
-  std::istringstream text(value_in(rows, key));
-  double kib = 0;
-  text >> kib;
-  return kib * kKib;
-}
-
-}  // namespace
+constexpr double kGib = 1024.0 * 1024 * 1024;
 
 Findings check_memory(const Checkup&) {
-  const std::string rows = whole_text("/proc/meminfo");
-  const double total = bytes_of(rows, "MemTotal");
-  double available = bytes_of(rows, "MemAvailable");
+  const double total = memory_row("MemTotal"), available = available_memory();
   const std::optional<double> limit = group_limit("memory.max");
-  if (limit) {
-    const double used = group_limit("memory.current").value_or(0);
-    available = std::min(available, std::max(0.0, *limit - used));
-  }
   Finding found{.name = "memory",
                 .text = fmt::format("{} available of {}", bytes_text(available),
                                     bytes_text(limit ? std::min(*limit, total) : total))};

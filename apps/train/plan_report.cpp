@@ -6,8 +6,10 @@
 
 #include "apps/common/comm_setup.h"
 #include "apps/common/resolve.h"
+#include "apps/common/system_files.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/schedule.h"
+#include "comm/launcher.h"
 #include "engine/core/buffer.h"
 #include "engine/core/error.h"
 #include "sparsify/exchange.h"
@@ -321,10 +323,18 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
       size_text(plan.parameter_bytes), size_text(plan.sgd.optimizer_bytes),
       size_text(plan.memory_bytes()));
   // ranks that are threads share one GPU
+  const std::optional<Launcher> launcher = find_launcher();
+  const int here = launcher && launcher->local_ranks > 0 ? launcher->local_ranks : plan.ranks;
+  const size_t needed = plan.memory_bytes() * static_cast<size_t>(here);
   if (config.device == Device::cuda && config.workers > 1)
     console.paragraph("the {} ranks share a GPU: they need {}; {} are free", plan.ranks,
-                      size_text(plan.memory_bytes() * static_cast<size_t>(plan.ranks)),
-                      size_text(free_memory(Device::cuda)));
+                      size_text(needed), size_text(free_memory(Device::cuda)));
+  if (const double free = available_memory();
+      config.device == Device::cpu && static_cast<double>(needed) > free)
+    console.paragraph(
+        "the ranks of this machine need {}; {} are available: try fewer ranks, a "
+        "smaller --batch-size, or --recompute blocks",
+        size_text(needed), bytes_text(free));
   console.paragraph("{}", volume_line(config, plan, d));
   report_densities(console, config, plan);
   report_unused_selector(console, config, plan.sgd.sparsifier.selector);

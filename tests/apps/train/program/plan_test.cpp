@@ -43,6 +43,12 @@ TEST(Plan, TellsTheDensityOfEachEpoch) {
   lacks(without, "from epoch");
 }
 
+TEST(Plan, SaysThatTheMemoryOfTheMachineIsTooSmall) {
+  const std::string small = "the ranks of this machine need ";
+  lacks(plan("--model mlp"), small);
+  has(plan("--model vgg19 --batch-size 2 --workers 4096"), small);  // 1.9 TiB
+}
+
 TEST(Plan, HasNoDensityWarmupBelowTheDensity) {
   const std::string text = plan(kTopk + "--density 0.1 --epochs 3");
   lacks(text, "density warm-up");
