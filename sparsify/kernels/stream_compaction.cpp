@@ -55,8 +55,10 @@ TW_INLINE uint64_t add_and_mark(const float* g, float* e, uint32_t min_bits) {
     }
 #if TW_VECTOR_BYTES == 64
     const auto magnitude = reinterpret_cast<__m512i>(u.magnitude().part[0]);
-    const uint64_t reaching =
+    uint32_t reaching =
         _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(static_cast<int>(min_bits)));
+    // into a general register: GCC 12 may spill the mask as 2 bytes and read 8 (-fsanitize=thread)
+    asm("" : "+r"(reaching));
 #elif TW_VECTOR_BYTES == 32
     const auto magnitude = reinterpret_cast<__m256i>(u.magnitude().part[0]);
     const __m256i below = _mm256_set1_epi32(static_cast<int>(min_bits - 1));
