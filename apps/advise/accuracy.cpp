@@ -26,7 +26,8 @@ std::vector<std::string_view> split(std::string_view text, char by) {
 }
 
 bool fits(const Accuracy& row, const AccuracyKey& key) {
-  return row.sparsifier == key.sparsifier && row.options == key.options && row.model == key.model &&
+  return row.sparsifier == key.sparsifier && row.model == key.model &&
+         std::ranges::is_permutation(split(row.options, ' '), split(key.options, ' ')) &&
          (key.dataset.empty() || row.dataset == key.dataset) &&
          (key.density == 0 || row.density == key.density);
 }

@@ -34,8 +34,8 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
 /// configs/accuracy.csv as it was when the program was built.
 std::string_view built_in_accuracies();
 
-/// What a training must have in common with a prediction. An empty data set and a density of 0
-/// match any.
+/// What a training must have in common with a prediction, the options in any order. An empty data
+/// set and a density of 0 match any.
 struct AccuracyKey {
   std::string_view sparsifier, options, model, dataset;
   double density = 0;

@@ -24,7 +24,7 @@ TEST(Accuracy, FindsTheTrainingWithTheMostEpochs) {
   const auto rows =
       parse_accuracies(table("topk,,net,cifar10,4,32,0.001,10,1;2,0.82,0.85,abc\n"
                              "topk,,net,cifar10,8,32,0.001,30,1,0.9,0.91,abc\n"
-                             "topk,--residual-decay 0.9,net,cifar10,4,32,0.001,99,1,0.8,0.91,abc\n"
+                             "topk,--a 0.9 --set b.c=1,net,cifar10,4,32,0.001,99,1,0.8,0.91,abc\n"
                              "topk,,net,cifar10,4,32,0.01,99,1,0.8,0.91,abc\n"),
                        "here");
   const Accuracy* found = find_accuracy(rows, {"topk", "", "net", "cifar10", 0.001});
@@ -36,7 +36,9 @@ TEST(Accuracy, FindsTheTrainingWithTheMostEpochs) {
   EXPECT_EQ(find_accuracy(rows, {"topk", "", "other", "", 0.001}), nullptr);
   EXPECT_EQ(find_accuracy(rows, {"topk", "", "net", "imagenet", 0.001}), nullptr);
   EXPECT_EQ(find_accuracy(rows, {"topk", "", "net", "", 0})->epochs, 99) << "any density";
-  EXPECT_EQ(find_accuracy(rows, {"topk", "--residual-decay 0.9", "net", "", 0.001})->epochs, 99);
+  const Accuracy* other = find_accuracy(rows, {"topk", "--set b.c=1 --a 0.9", "net", "", 0.001});
+  ASSERT_NE(other, nullptr) << "the same options";
+  EXPECT_EQ(other->epochs, 99);
 }
 
 TEST(Accuracy, ACurveSaysWhenAnAccuracyIsReached) {
