@@ -81,7 +81,7 @@ OptionTable AdviseConfig::table() {
       "to-accuracy", to_accuracy,
       "also print the seconds until this validation top-1, such as 0.8, by the epochs of finished "
       "trainings",
-      {.most = 1});
+      {.most = 1, .excludes_least = true});
   t.add("epochs", epochs, "take accuracies of trainings of so many epochs only; 0: of any");
   t.add("accuracy", accuracy,
         "table of measured accuracies; default: configs/accuracy.csv as it was built in",

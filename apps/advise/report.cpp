@@ -187,21 +187,15 @@ void print_times_to(Console& console, const Comparison& comparison,
   for (const int64_t p : ranks) {
     const int count = static_cast<int>(p);
     std::vector<Row> rows;
-    std::vector<std::string> without;
+    std::vector<std::string> below, unknown;
     for (const Prediction* c : rows_of_table(comparison, count))
       if (const Accuracy* of = comparison.training_to(*c, top1)) {
         const double epochs = of->epochs_to(top1);
         rows.push_back({c, of, epochs, comparison.seconds_of(*c, count, *of, epochs)});
-      } else {
-        without.push_back(c->kind());
+      } else {  // any training with a curve reaches 0
+        (comparison.training_to(*c, 0) ? below : unknown).push_back(c->kind());
       }
     console.line("\n{} rank{}, to a validation top-1 of {:g}", p, p == 1 ? "" : "s", top1);
-    if (rows.empty()) {
-      console.paragraph(
-          "no training with this model and these settings has reached it; --accuracy FILE takes a "
-          "table of other trainings");
-      continue;
-    }
     std::ranges::stable_sort(rows, {}, [](const Row& row) { return row.seconds.mid; });
     std::vector<std::vector<std::string>> table{
         {"exchange", "seconds", "epochs", "by a training of"}};
@@ -209,9 +203,14 @@ void print_times_to(Console& console, const Comparison& comparison,
       table.push_back({row.of->kind(),
                        interval_text(row.seconds, row.seconds.high >= 1000 ? "{:.0f}" : "{:.3g}"),
                        fmt::format("{:.1f}", row.epochs), row.training->training()});
-    print_columns(console, {17, 17, 8, 0}, table);
-    if (!without.empty())
-      console.paragraph("no training has reached it: {}", fmt::join(without, ", "));
+    if (!rows.empty()) print_columns(console, {17, 17, 8, 0}, table);
+    if (!below.empty()) console.paragraph("no training has reached it: {}", fmt::join(below, ", "));
+    if (!unknown.empty())
+      console.paragraph(
+          "no curve of a training with this model and these options is known (--accuracy FILE "
+          "takes those of a table): {}",
+          fmt::join(unknown, ", "));
+    if (rows.empty()) continue;
     const Accuracy& first = *rows.front().training;
     if (first.ranks * first.batch_size != comparison.images(count))
       console.paragraph(
