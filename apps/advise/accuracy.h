@@ -37,7 +37,7 @@ std::string_view built_in_accuracies();
 /// What a training must have in common with a prediction, the options in any order. An empty data
 /// set and a density of 0 match any.
 struct AccuracyKey {
-  std::string_view sparsifier, options, model, dataset;
+  std::string sparsifier, options, model, dataset;
   double density = 0;
 };
 /// The training of this key that ran the most epochs; null if there is none.

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "apps/advise/prediction.h"
+
 namespace tw {
 
 namespace {
@@ -78,12 +80,16 @@ SgdPlan plan_with(const std::string& densities, const ParameterArena& arena,
 }
 
 void print_adapted(Console& console, const ParameterArena& arena, const AdviseConfig& config,
-                   Rounds rounds, const std::string& flags) {
+                   Rounds rounds) {
   const auto middle = rounds.begin() + static_cast<ptrdiff_t>(rounds.size() / 2);
   std::ranges::nth_element(rounds, middle, {}, [](const Costs& c) { return c.compute.seconds(); });
   const Costs& costs = *middle;
   const std::string& name = sparsifiers().find(config.adapt_density).name;
   const SgdPlan plan = plan_with("", arena, config);
+  std::string flags;
+  for (const auto& [key, value] :
+       changed_settings({.sparsifier = name, .scope = Scope::layer}, config.settings, arena))
+    flags += fmt::format(" --set {}={}", key, value);
   for (const int64_t p : config.ranks) {
     const int ranks = static_cast<int>(p);
     const auto exchanges = exchanges_of(plan, arena, name, costs, ranks);

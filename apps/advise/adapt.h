@@ -25,9 +25,8 @@ double end_of(const std::vector<OverlappedExchange>& exchanges, double backward,
 /// The plan of --adapt-density with this argument of --density-of. UserError if it takes none.
 SgdPlan plan_with(const std::string& densities, const ParameterArena& arena,
                   const AdviseConfig& config);
-/// Prints, for each number of ranks, the seconds of an iteration and the options of `train`, which
-/// end with `flags`.
+/// Prints, for each number of ranks, the seconds of an iteration and the options of `train`.
 void print_adapted(Console& console, const ParameterArena& arena, const AdviseConfig& config,
-                   Rounds rounds, const std::string& flags);
+                   Rounds rounds);
 
 }  // namespace tw

@@ -148,21 +148,13 @@ Window Comparison::window(const Prediction& of, int ranks) const {
   return {.above = median_interval(above).mid, .below = median_interval(below)};
 }
 
-std::string Comparison::options_of(const Prediction& of) const {
-  std::string options;
+AccuracyKey Comparison::key_of(const Prediction& of) const {
+  std::string options;  // as race.py writes them
   if (of.local_steps > 1) options += fmt::format(" --local-steps {}", of.local_steps);
-  if (of.values != ValueFormat::f32)
-    options += fmt::format(" --set {}={}", kSumValues, name(of.values));
-  for (const auto& [key, value] : accuracy_.changed)
-    if (!key.ends_with(".collective") &&  // another order of the same sum
-        (key != kSumValues || of.collective.empty()) &&
-        std::ranges::find(of.reads, key.substr(0, key.find('.'))) != of.reads.end())
+  for (const auto& [key, value] : of.settings)
+    if (!key.ends_with(".collective"))  // another order of the same sum
       options += fmt::format(" --set {}={}", key, value);
   if (!options.empty()) options.erase(0, 1);
-  return options;
-}
-
-AccuracyKey Comparison::key_of(const Prediction& of, const std::string& options) const {
   return {.sparsifier = of.sparsifier,
           .options = options,
           .model = accuracy_.model,
@@ -172,11 +164,11 @@ AccuracyKey Comparison::key_of(const Prediction& of, const std::string& options)
 
 const Accuracy* Comparison::accuracy(const Prediction& of) const {
   if (of.synchronous_dense()) return nullptr;
-  return find_accuracy(accuracy_.table, key_of(of, options_of(of)));
+  return find_accuracy(accuracy_.table, key_of(of));
 }
 
 const Accuracy* Comparison::training_to(const Prediction& of, double top1) const {
-  return find_training_to(accuracy_.table, key_of(of, options_of(of)), top1);
+  return find_training_to(accuracy_.table, key_of(of), top1);
 }
 
 Interval Comparison::seconds_of(const Prediction& of, int ranks, const Accuracy& training,
@@ -184,15 +176,6 @@ Interval Comparison::seconds_of(const Prediction& of, int ranks, const Accuracy&
   const double steps =
       epochs * static_cast<double>(training.images) / static_cast<double>(images(ranks));
   return over_rounds([&](const Costs& costs) { return steps * of.seconds(costs, ranks); });
-}
-
-std::string Comparison::flags(const Prediction& of) const {
-  std::string text = of.flags() + flags_;
-  for (const auto& [key, value] : accuracy_.changed)
-    if ((key != kSumCollective && key != kSumValues) ||
-        of.collective.empty())  // those are in of.flags()
-      text += fmt::format(" --set {}={}", key, value);
-  return text;
 }
 
 template <class Allowed>
@@ -293,8 +276,8 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
                         &plain == &dense ? "that" : "the fastest", why, faster_ones(dense, ranks))};
   }
   std::string text = fmt::format(
-      "{} ranks: use {}; an iteration takes {} s, {} the best dense exchange ({})", ranks,
-      flags(*other), interval_text(seconds(*other, ranks)), times, dense.label());
+      "{} ranks: use {}{}; an iteration takes {} s, {} the best dense exchange ({})", ranks,
+      other->flags(), flags_, interval_text(seconds(*other, ranks)), times, dense.label());
   text += window_text(window(*other, ranks));
   const Accuracy* measured = accuracy(*other);
   text += measured ? fmt::format("; top-1 {:.1f} points {} dense ({})", std::abs(measured->loss()),

@@ -1,7 +1,6 @@
 // Comparison: all predictions over all rounds of measurement, and the advice that follows.
 #pragma once
 
-#include <map>
 #include <optional>
 
 #include "apps/advise/accuracy.h"
@@ -20,9 +19,6 @@ struct AccuracyRules {
   double density = 0;
   int64_t batch_size = 0;  ///< images of a step and rank
   double max_loss = 2;     ///< points of top-1 below dense; above, a sparsifier is not recommended
-  /// The settings that differ from their defaults. A sparsifier that reads some of them has the
-  /// accuracy of a training with the same ones.
-  std::map<std::string, std::string> changed{};
 };
 
 /// The bandwidths in bit/s at which an exchange is more than 2 % faster than the best dense one, as
@@ -35,8 +31,7 @@ struct Window {
 
 class Comparison {
  public:
-  /// Neither may be empty. `flags`: those that all recommended command lines need beside the
-  /// changed settings.
+  /// Neither may be empty. `flags`: those that all recommended command lines end with.
   Comparison(std::vector<Prediction> all, Rounds rounds, AccuracyRules accuracy,
              std::string flags = "");
 
@@ -98,11 +93,7 @@ class Comparison {
   template <class Allowed>
   const Prediction* fastest(int ranks, const Allowed& allowed) const;
   bool may_be_recommended(const Prediction& of) const;
-  /// Its options as race.py writes them.
-  std::string options_of(const Prediction& of) const;
-  AccuracyKey key_of(const Prediction& of, const std::string& options) const;
-  /// All flags of a recommended command line. The collective of a dense one replaces the given one.
-  std::string flags(const Prediction& of) const;
+  AccuracyKey key_of(const Prediction& of) const;
   std::string faster_ones(const Prediction& use, int ranks) const;
 
   std::vector<Prediction> all_;

@@ -97,15 +97,6 @@ std::vector<Accuracy> accuracies(const AdviseConfig& config) {
   return parse_accuracies(read_text(config.accuracy), config.accuracy);
 }
 
-/// The settings that differ from their defaults.
-std::map<std::string, std::string> changed_settings(const AdviseConfig& config) {
-  const Settings usual = default_settings();
-  std::map<std::string, std::string> changed;
-  for (const auto& [key, value] : config.settings.values())
-    if (value != usual.text(key)) changed.emplace(key, config.settings.text(key));
-  return changed;
-}
-
 /// The flags of costs that --simulate takes as 0.
 std::string costs_of_zero(const AdviseConfig& config) {
   std::string flags;
@@ -136,8 +127,7 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
                        .dataset = data_set_of(config),
                        .density = config.density,
                        .batch_size = config.batch_size,
-                       .max_loss = config.max_loss,
-                       .changed = changed_settings(config)};
+                       .max_loss = config.max_loss};
   if (config.epochs > 0)
     std::erase_if(prepared.accuracy.table,
                   [&](const Accuracy& row) { return row.epochs != config.epochs; });
@@ -215,11 +205,7 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   if (comm.size() > 1 && config.ranks == std::vector<int64_t>{comm.size()})
     console.line("--ranks 4,8,16 predicts for other numbers of ranks");
   if (config.to_accuracy > 0) print_times_to(console, comparison, config.ranks, config.to_accuracy);
-  std::string flags;
-  for (const auto& [key, value] : changed_settings(config))
-    flags += fmt::format(" --set {}={}", key, value);
-  if (!config.adapt_density.empty())
-    print_adapted(console, arena, config, comparison.rounds(), flags);
+  if (!config.adapt_density.empty()) print_adapted(console, arena, config, comparison.rounds());
   if (topology) print_brakes(console, *topology, comparison, config.ranks);
   if (config.csv.empty()) return;
   std::ostringstream table;

@@ -31,13 +31,6 @@ void set_loads(Prediction& of, const std::shared_ptr<const SgdPlan>& plan, doubl
   }
 }
 
-/// The settings with this collective of dense sums and these values in its messages.
-Settings summing_by(Settings settings, const std::string& collective, ValueFormat values) {
-  settings.set(kSumCollective, collective);
-  settings.set(kSumValues, std::string(name(values)));
-  return settings;
-}
-
 }  // namespace
 
 std::string Prediction::how() const {
@@ -57,7 +50,9 @@ std::string Prediction::label() const {
 std::string Prediction::flags() const {
   std::string flags = "--sparsifier " + sparsifier;
   if (!collective.empty()) flags += " --allreduce " + collective;
-  if (values != ValueFormat::f32) flags += fmt::format(" --set {}={}", kSumValues, name(values));
+  for (const auto& [key, value] : settings)
+    if (key != kSumCollective || collective.empty())
+      flags += fmt::format(" --set {}={}", key, value);
   if (overlap) flags += " --scope layer --overlap";
   if (local_steps > 1) flags += fmt::format(" --local-steps {}", local_steps);
   return flags;
@@ -86,6 +81,19 @@ double Prediction::seconds(const Costs& costs, int ranks) const {
   return costs.compute_seconds(ranks) + alone +
          costs.update(sparsifier) / static_cast<double>(local_steps) +
          exchange_seconds(costs, ranks);
+}
+
+std::map<std::string, std::string> changed_settings(const SgdConfig& config, Settings settings,
+                                                    const ParameterArena& arena) {
+  const Settings usual = default_settings();
+  Context ctx;
+  settings.forget_reads();
+  read_settings(ctx, config, settings, arena);
+  std::map<std::string, std::string> changed;
+  for (const auto& [key, value] : settings.values())
+    if (value != usual.text(key)) changed.emplace(key, value);
+  for (const std::string& key : settings.unread({kNodeSetting})) changed.erase(key);
+  return changed;
 }
 
 std::vector<std::string> allowed_sums(const Settings& settings) {
@@ -125,16 +133,14 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
     const Sparsifier& sparsifier = plan->sparsifier;
     const ExchangeEntry& exchange = exchanges().find(sparsifier.exchange).value;
     if (local_steps > 1 && exchange.updates_at_root) continue;
-    Prediction c{
-        .sparsifier = name,
-        .dense = !keeps_residual(sparsifier),
-        .selects = !sparsifier.selector.empty(),
-        .reads = {name, sparsifier.selector, sparsifier.exchange, "wire", "momentum_correction"},
-        .local_steps = local_steps};
+    config.local_steps = local_steps > 1 ? local_steps : 0;
+    Prediction c{.sparsifier = name,
+                 .dense = !keeps_residual(sparsifier),
+                 .selects = !sparsifier.selector.empty(),
+                 .settings = changed_settings(config, settings, network),
+                 .local_steps = local_steps};
     set_loads(c, plan, density);
-    const bool sums = exchange(settings)->sums_densely() || c.packed > 0;
-    if (sums || exchange.forms_nodes) c.reads.push_back(dense_exchange().name);
-    if (!sums) {
+    if (!exchange(settings)->sums_densely() && c.packed == 0) {
       all.push_back(c);
       continue;
     }
@@ -143,6 +149,7 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
     std::vector<bool> during_backward{false};
     if (c.dense && chosen == ValueFormat::f32) formats.push_back(ValueFormat::bf16);
     if (c.dense && overlap && flat == 0 && local_steps == 1) during_backward.push_back(true);
+    Settings sums_by = settings;
     for (const std::string& collective : collectives)
       for (const ValueFormat values : formats)
         for (const bool overlaps : during_backward) {
@@ -150,7 +157,9 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
           c.collective = collective;
           c.values = values;
           c.overlap = overlaps;
-          const Settings sums_by = summing_by(settings, collective, values);
+          sums_by.set(kSumCollective, collective);
+          sums_by.set(kSumValues, tw::name(values));
+          c.settings = changed_settings(config, sums_by, network);
           set_loads(c, std::make_shared<SgdPlan>(network, config, sums_by), density);
           all.push_back(c);
         }

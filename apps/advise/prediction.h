@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,9 @@ struct Prediction {
   std::string sparsifier{}, collective{};
   ValueFormat values = ValueFormat::f32;  ///< of the messages of `collective`
   bool dense = false;
-  bool selects = false;              ///< a selector chooses entries; else the density has no effect
-  std::vector<std::string> reads{};  ///< prefixes of the settings that its parts read
-  bool overlap = false;              ///< exchanges run during backward (--scope layer --overlap)
+  bool selects = false;  ///< a selector chooses entries; else the density has no effect
+  std::map<std::string, std::string> settings{};  ///< see changed_settings()
+  bool overlap = false;     ///< exchanges run during backward (--scope layer --overlap)
   int64_t local_steps = 1;  ///< iterations that share a selection and an exchange (LocalSgd)
   std::vector<Load> loads{};
   size_t entries = 0, packed = 0;     ///< as in SgdPlan: selected, and of small tensors
@@ -53,6 +54,11 @@ struct Prediction {
  private:
   std::string how() const;
 };
+
+/// Of the settings that this optimizer reads, those that differ from their defaults: `train`
+/// refuses others.
+std::map<std::string, std::string> changed_settings(const SgdConfig& config, Settings settings,
+                                                    const ParameterArena& arena);
 
 /// The dense collectives that sums may use: the one that the settings name if they were set, else
 /// all with a model. UserError if there is no model of a collective that the settings name.

@@ -309,7 +309,7 @@ TEST(Advise, PricesAllDenseSumsAlike) {
     EXPECT_TRUE(ring.says(row)) << row << " is missing in\n" << ring.output;
 }
 
-TEST(Advise, AnotherCollectiveKeepsTheAccuracies) {
+TEST(Advise, SettingsOfOtherMethodsKeepTheAccuracies) {
   const std::string given =
       "--simulate --select 0 --compute 0.1 --link 100Mbit,1ms --ranks 4 --local-steps 4 --density "
       "0.01";
@@ -322,7 +322,8 @@ TEST(Advise, AnotherCollectiveKeepsTheAccuracies) {
       if (line.starts_with(row + "  ")) return line.substr(line.find_last_of(' ') + 1);
     return std::string("no row");
   };
-  for (const char* settings : {"", " --set allreduce.collective=mst"}) {
+  for (const char* settings :
+       {"", " --set allreduce.collective=mst --set wire.values=int8", " --ranks-per-node 2"}) {
     EXPECT_EQ(accuracy(sync + settings, "powersgd"), "-0.7") << settings;
     EXPECT_EQ(accuracy(sync + settings, "scalecom"), "-6.2") << settings;
     EXPECT_EQ(accuracy(given + settings, "dense H=4"), "-0.6") << settings;

@@ -166,15 +166,14 @@ TEST(Comparison, ChoosesByTheRatiosWithinRounds) {
 
 TEST(Comparison, AChangedSettingHidesTheAccuraciesOfItsSparsifiersOnly) {
   AccuracyRules rules = with_loss("gtopk", 6);
-  rules.changed = {{"oktopk.exact_every", "1"}};
-  const Comparison other(example(), {example_costs()}, rules);
+  const Comparison other(example({"oktopk.exact_every=1"}), {example_costs()}, rules);
   EXPECT_NE(other.accuracy(find(other.all(), "gtopk")), nullptr);
-  rules.changed = {{"gtopk.put_back", "conserve"}};
-  const Comparison own(example(), {example_costs()}, rules);
+  const auto conserve = example({"gtopk.put_back=conserve"});
+  const Comparison own(conserve, {example_costs()}, rules);
   EXPECT_EQ(own.accuracy(find(own.all(), "gtopk")), nullptr);
   EXPECT_NE(own.verdict(64).use.sparsifier, "gtopk") << "not measured is not good";
   rules.table[0].options = "--set gtopk.put_back=conserve";
-  const Comparison measured(example(), {example_costs()}, rules);
+  const Comparison measured(conserve, {example_costs()}, rules);
   EXPECT_NE(measured.accuracy(find(measured.all(), "gtopk")), nullptr);
 }
 
@@ -188,8 +187,7 @@ TEST(Comparison, TheRivalIsTheBestDenseExchange) {
 }
 
 TEST(Comparison, LocalStepsAreRecommendedOnlyWithAGoodAccuracy) {
-  std::vector<Prediction> all =
-      predictions(ParameterArena{}, kLength, 0.001, false, default_settings(), 16);
+  std::vector<Prediction> all = example({}, 16);
   for (const Prediction& c : example())
     if (c.dense) all.push_back(c);
   AccuracyRules rules = with_loss("dense", 35);
@@ -209,17 +207,25 @@ TEST(Comparison, LocalStepsAreRecommendedOnlyWithAGoodAccuracy) {
   EXPECT_EQ(verdict().use.label().substr(0, 6), "dense ");
   EXPECT_EQ(verdict().use.local_steps, 16);
   EXPECT_NE(verdict().sentence.find("top-1 1.0 points below dense"), std::string::npos);
-  // its command has one collective, the predicted one
-  rules.changed = {{"allreduce.collective", "linear_pipeline"}, {"wire.values", "bf16"}};
-  EXPECT_NE(verdict().sentence.find(" --allreduce " + verdict().use.collective + " "),
-            std::string::npos);
-  EXPECT_EQ(verdict().sentence.find("allreduce.collective"), std::string::npos)
-      << verdict().sentence;
-  rules = with_loss("topk", 0);
-  rules.changed = {{"allreduce.collective", "linear_pipeline"}};
-  const auto sparse = Comparison(example(), {example_costs()}, rules).verdict(64);
-  EXPECT_EQ(sparse.use.sparsifier, "topk");
-  EXPECT_NE(sparse.sentence.find("topk --set allreduce.collective=linear_pipeline;"),
+}
+
+// train refuses others
+TEST(Comparison, ACommandHasTheSettingsThatItsMethodReads) {
+  const auto assignments = {"allreduce.collective=linear_pipeline", "wire.values=bf16",
+                            "wire.block=64", "hierarchical.node=2", "powersgd.rank=2"};
+  const std::vector<Prediction> all = example(assignments);
+  EXPECT_EQ(find(all, "dense", "linear_pipeline").flags(),
+            "--sparsifier dense --allreduce linear_pipeline");
+  EXPECT_EQ(find(all, "powersgd", "linear_pipeline").flags(),
+            "--sparsifier powersgd --allreduce linear_pipeline --set powersgd.rank=2");
+  EXPECT_EQ(find(all, "quantized").flags(), "--sparsifier quantized");
+  EXPECT_EQ(find(all, "hierarchical").flags(),
+            "--sparsifier hierarchical --set allreduce.collective=linear_pipeline "
+            "--set hierarchical.node=2 --set wire.values=bf16");
+  AccuracyRules rules = with_loss("topk", 0);
+  rules.table[0].options = "--set wire.values=bf16";
+  const auto sparse = Comparison(all, {example_costs()}, rules).verdict(64);
+  EXPECT_NE(sparse.sentence.find("use --sparsifier topk --set wire.values=bf16;"),
             std::string::npos)
       << sparse.sentence;
 }

@@ -21,8 +21,11 @@ inline Costs example_costs() {
 }
 
 /// Predictions for one vector of about ResNet-50's size.
-inline std::vector<Prediction> example() {
-  return predictions(ParameterArena{}, kLength, 0.001, false, default_settings());
+inline std::vector<Prediction> example(std::initializer_list<const char*> assignments = {},
+                                       int64_t local_steps = 1) {
+  Settings settings = default_settings();
+  for (const char* assignment : assignments) settings.set_assignment(assignment);
+  return predictions(ParameterArena{}, kLength, 0.001, false, settings, local_steps);
 }
 
 inline const Prediction& find(const std::vector<Prediction>& all, const std::string& sparsifier,

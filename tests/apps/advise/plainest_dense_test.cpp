@@ -8,10 +8,12 @@ namespace {
 /// A synchronous dense exchange; an iteration takes `seconds` more than backward.
 Prediction dense_taking(double seconds, const std::string& collective, ValueFormat values,
                         bool overlap = false) {
+  using Map = std::map<std::string, std::string>;
   return {.sparsifier = "dense",
           .collective = collective,
           .values = values,
           .dense = true,
+          .settings = values == ValueFormat::f32 ? Map{} : Map{{"allreduce.values", "bf16"}},
           .overlap = overlap,
           .loads = {{.end_parameter = 1,
                      .seconds = [seconds](const LinkCost&, int) { return seconds; }}}};
