@@ -1,10 +1,14 @@
 #include "apps/advise/brakes.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <ranges>
 #include <set>
+#include <span>
+#include <utility>
 
 namespace tw {
 
@@ -61,81 +65,68 @@ Topology without_node(const Topology& topology, int node) {
   return rest;
 }
 
-/// Parts of a topology that are as slow as each other.
-struct Suspects {
-  std::string names;
-  std::vector<int> nodes;  ///< whose ranks can be left out, ascending; empty: not these alone
-  Topology eased;          ///< with the usual ones in their places
+/// What differs from the usual in one place of a topology.
+struct Part {
+  std::string kind, name;
+  std::function<void(Topology&)> put;
+  std::optional<int> node{};  ///< whose ranks can be left out
+  double seconds = 0;  ///< of an iteration of dense SGD where nothing else of its kinds differs
 };
 
-/// Collects the slowest parts of a kind.
-class Slowest {
- public:
-  Slowest(const Topology& topology, std::string kind)
-      : topology_(topology), found_{.names = std::move(kind), .nodes = {}, .eased = topology} {}
-
-  /// A part that takes so long. `node`: whose ranks can be left out. `ease` puts the usual one in
-  /// its place.
-  template <class Ease>
-  void add(const std::string& name, double seconds, std::optional<int> node, const Ease& ease) {
-    if (seconds < kSame * most_) return;
-    if (seconds > most_ / kSame) {
-      found_ = {.names = found_.names.substr(0, kind_), .nodes = {}, .eased = topology_};
-      count_ = 0;
-      most_ = seconds;
-    }
-    found_.names += (count_++ == 0 ? " " : ", ") + name;
-    if (node) found_.nodes.push_back(*node);
-    ease(found_.eased);
-  }
-  /// Empty where no part is slower than `usual`.
-  std::optional<Suspects> found(double usual) const {
-    return most_ > usual / kSame ? std::optional(found_) : std::nullopt;
-  }
-
- private:
-  static constexpr double kSame = 0.99;
-
-  const Topology& topology_;
-  Suspects found_;
-  size_t kind_ = found_.names.size(), count_ = 0;
-  double most_ = 0;
-};
-
-constexpr size_t kMessage = size_t{1} << 20;  // bytes that ports are compared by
-
-std::vector<Suspects> suspects_of(const Topology& topology, int ranks) {
-  const int last = topology.node_of(ranks - 1);
-  const double usual = topology.usual.seconds(kMessage);
-  const auto slower = [](const Topology::Ports& ports, size_t bytes) {
-    return std::max(ports.out.seconds(bytes), ports.in.seconds(bytes));
-  };
-  Slowest ports(topology, "the port of node"), ways(topology, "the way between nodes"),
-      uplinks(topology, "the uplink of nodes"), workers(topology, "rank");
-  for (const auto& [node, own] : topology.nodes)
-    if (node <= last)
-      ports.add(std::to_string(node), slower(own, kMessage), node,
-                [&, one = node](Topology& eased) { eased.nodes.erase(one); });
-  for (const auto& [pair, way] : topology.pairs)
-    if (std::max(pair.first, pair.second) <= last)
-      ways.add(fmt::format("{} and {}", pair.first, pair.second), way.seconds(kMessage),
-               pair.second, [&, one = pair](Topology& eased) { eased.pairs.erase(one); });
+/// The links, and the ranks, with the topology without them: the slowest of them hide the others.
+std::array<std::pair<Topology, std::vector<Part>>, 2> parts_of(const Topology& topology) {
+  Topology usual_links = topology, usual_ranks = topology;
+  usual_links.nodes.clear();
+  usual_links.pairs.clear();
+  usual_links.racks.clear();
+  usual_links.jitter = usual_ranks.slow_by_step = 0;
+  usual_ranks.slow.clear();
+  std::vector<Part> links, ranks;
+  for (const auto& one : topology.nodes)
+    links.push_back({"the port of node", std::to_string(one.first),
+                     [=](Topology& to) { to.nodes.insert(one); }, one.first});
+  for (const auto& one : topology.pairs)
+    links.push_back({"the way between nodes",
+                     fmt::format("{} and {}", one.first.first, one.first.second),
+                     [=](Topology& to) { to.pairs.insert(one); }, one.first.second});
   for (const Topology::Ports& rack : topology.racks)
-    if (rack.first <= last)
-      uplinks.add(fmt::format("{} to {}", rack.first, rack.last),
-                  slower(rack, kMessage * static_cast<size_t>(rack.last - rack.first + 1)), {},
-                  [&, first = rack.first](Topology& eased) {
-                    std::erase_if(eased.racks, [&](const auto& one) { return one.first == first; });
-                  });
-  for (const auto& [rank, factor] : topology.slow)
-    if (rank < ranks)
-      workers.add(std::to_string(rank), factor, topology.node_of(rank),
-                  [&, one = rank](Topology& eased) { eased.slow.erase(one); });
-  std::vector<Suspects> all;
-  for (const auto& found :
-       {ports.found(usual), ways.found(usual), uplinks.found(usual), workers.found(1)})
-    if (found) all.push_back(*found);
-  return all;
+    links.push_back({"the uplink of nodes", fmt::format("{} to {}", rack.first, rack.last),
+                     [=](Topology& to) { to.racks.push_back(rack); }});
+  links.push_back({"jitter of", fmt::format("{:g} ms", 1e3 * topology.jitter),
+                   [&](Topology& to) { to.jitter = topology.jitter; }});
+  for (const auto& one : topology.slow)
+    ranks.push_back({"rank", std::to_string(one.first), [=](Topology& to) { to.slow.insert(one); },
+                     topology.node_of(one.first)});
+  ranks.push_back({"slow_by_step", fmt::format("{:g}", topology.slow_by_step),
+                   [&](Topology& to) { to.slow_by_step = topology.slow_by_step; }});
+  return {{{usual_links, links}, {usual_ranks, ranks}}};
+}
+
+/// `the port of node 3, 5 and jitter of 1 ms`
+std::string names_of(std::span<const Part> parts) {
+  std::string names;
+  for (size_t i = 0; i < parts.size(); ++i)
+    names += i > 0 && parts[i].kind == parts[i - 1].kind
+                 ? ", " + parts[i].name
+                 : fmt::format("{}{} {}", i > 0 ? " and " : "", parts[i].kind, parts[i].name);
+  return names;
+}
+
+/// `; without its node, on 3 ranks, ...`; empty where that does not remove all of these parts.
+std::string without_nodes(std::span<const Part> parts, Topology topology,
+                          const Comparison& comparison, int ranks) {
+  std::set<int> nodes;
+  for (const Part& part : parts) {
+    if (!part.node) return "";
+    nodes.insert(*part.node);
+  }
+  int count = ranks;
+  for (int rank = 0; rank < ranks; ++rank) count -= nodes.contains(topology.node_of(rank));
+  if (count == 0) return "";
+  for (const int node : std::views::reverse(nodes)) topology = without_node(topology, node);
+  return fmt::format("; without {}, on {} rank{}, {}",
+                     nodes.size() == 1 ? "its node" : "their nodes", count, count == 1 ? "" : "s",
+                     text(iteration(topology, comparison, count)));
 }
 
 }  // namespace
@@ -152,24 +143,34 @@ std::map<int, NetworkCost> network_costs(const Topology& topology,
 }
 
 std::vector<std::string> brakes(const Topology& topology, const Comparison& comparison, int ranks) {
-  const Iteration now = iteration(topology, comparison, ranks);
+  constexpr int kMost = 3;  // sentences on links, and on ranks
   std::vector<std::string> sentences;
-  for (const Suspects& suspects : suspects_of(topology, ranks)) {
-    const Iteration eased = iteration(suspects.eased, comparison, ranks);
-    if (now.dense < kNoticeable * eased.dense) continue;
-    std::string sentence = fmt::format(
-        "{} holds {} ranks back: an iteration takes {}; with the usual one in its place {}",
-        suspects.names, ranks, text(now), text(eased));
-    Topology rest = topology;
-    std::set<int> left_out(suspects.nodes.begin(), suspects.nodes.end());
-    int count = ranks;
-    for (int rank = 0; rank < ranks; ++rank) count -= left_out.contains(topology.node_of(rank));
-    for (const int node : std::views::reverse(left_out)) rest = without_node(rest, node);
-    if (count < ranks && count > 0)
-      sentence += fmt::format("; without {}, on {} rank{}, {}",
-                              left_out.size() == 1 ? "its node" : "their nodes", count,
-                              count == 1 ? "" : "s", text(iteration(rest, comparison, count)));
-    sentences.push_back(std::move(sentence));
+  for (auto& [usual, parts] : parts_of(topology)) {
+    const auto with = [&, base = &usual](std::span<const Part> some) {
+      Topology made = *base;
+      for (const Part& part : some) part.put(made);
+      return made;
+    };
+    for (Part& part : parts) part.seconds = iteration(with({&part, 1}), comparison, ranks).dense;
+    const double least = iteration(usual, comparison, ranks).dense;
+    std::erase_if(parts, [&](const Part& part) { return part.seconds <= least; });
+    std::ranges::stable_sort(parts, std::greater{}, &Part::seconds);
+    std::span<const Part> left = parts;
+    Iteration now = iteration(with(left), comparison, ranks);
+    for (size_t n = 1, said = 0; n <= left.size() && said < kMost; ++n) {
+      const Iteration eased = iteration(with(left.subspan(n)), comparison, ranks);
+      if (now.dense < kNoticeable * eased.dense) continue;
+      sentences.push_back(fmt::format("{}{} {} {} ranks back: an iteration takes {}; {} {}",
+                                      said++ > 0 ? "then " : "", names_of(left.first(n)),
+                                      n == 1 ? "holds" : "hold", ranks, text(now),
+                                      n > 1          ? "with usual ones in their places"
+                                      : left[0].node ? "with the usual one in its place"
+                                                     : "without it",
+                                      text(eased)) +
+                          without_nodes(left.first(n), with(left), comparison, ranks));
+      left = left.subspan(std::exchange(n, 0));
+      now = eased;
+    }
   }
   return sentences;
 }

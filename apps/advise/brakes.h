@@ -1,4 +1,4 @@
-// What holds the ranks of a topology back: its slowest port and its slowest rank.
+// What holds the ranks of a topology back: its slowest links and its slowest ranks.
 #pragma once
 
 #include <map>
@@ -14,9 +14,9 @@ namespace tw {
 std::map<int, NetworkCost> network_costs(const Topology& topology,
                                          const std::vector<int64_t>& ranks);
 
-/// A sentence for the slowest ports, ways, uplinks and ranks of the first `ranks` ranks, each where
-/// they cost dense SGD more than 2 %: what an iteration takes with them, with usual ones in their
-/// places, and without the ranks of their nodes.
+/// What costs dense SGD on the first `ranks` ranks more than 2 %, a sentence for links that
+/// together do so, the slowest first, then for the next, and the same for ranks: what an iteration
+/// takes with them, with usual ones in their places, and without the ranks of their nodes.
 std::vector<std::string> brakes(const Topology& topology, const Comparison& comparison, int ranks);
 
 }  // namespace tw

@@ -188,8 +188,20 @@ TEST(Advise, SaysWhatHoldsTheRanksOfATopologyBack) {
   const Ended pairs = advise(
       "--simulate --compute 0.1 --select 0.001 --parameters 1000000 --ranks 4 --link " + file);
   for (const char* text :
-       {"the uplink of nodes 0 to 1, 2 to 3 holds 4 ranks back", "rank 1, 2 holds 4 ranks back"})
+       {"\nthe uplink of nodes 0 to 1, 2 to 3 hold 4 ranks back", "\nrank 1, 2 hold 4 ranks back",
+        "\nthen the port of node 2, 3 hold 4 ranks back: an iteration takes "})
     EXPECT_TRUE(pairs.says(text)) << text << " is missing in\n" << pairs.output;
+  // of some that hide each other, all: a rack of all nodes hides nothing
+  std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "jitter": "100ms", "slow_by_step": 1.0,
+      "nodes": {"3": {"link": "50Mbit,0.4ms"}, "2": {"out": "50.7Mbit,0.4ms"}},
+      "pairs": [{"from": 0, "to": 1, "link": "50Mbit,0.4ms"}],
+      "racks": [{"first": 0, "last": 3, "link": "1Mbit,0.4ms"}]})";
+  const Ended hidden = advise(
+      "--simulate --compute 0.1 --select 0.001 --parameters 1000000 --ranks 4 --link " + file);
+  for (const char* text :
+       {"the port of node 3 and the way between nodes 0 and 1 and the port of node 2 hold 4 ranks",
+        "\nthen jitter of 100 ms holds 4 ranks back", "\nslow_by_step 1 holds 4 ranks back"})
+    EXPECT_TRUE(hidden.says(text)) << text << " is missing in\n" << hidden.output;
   const Ended measured = advise("--model mlp --workers 2 --rounds 1 --ranks 2 --link " + file);
   EXPECT_EQ(measured.code, 0) << measured.output;
   const Ended both = advise(std::string(kSimulated) + "--ranks 4 --link " + file);
