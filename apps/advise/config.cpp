@@ -112,6 +112,9 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
           "[options] alpha and beta are for links and ranks that are alike; those of {} are not",
           config.link);
     take_ranks_of_node(link, config.ranks_per_node, config.settings);
+    if (link.ranks_per_node == 1)
+      for (const Topology::Ports& rack : link.racks)
+        config.settings.set_default(kNodeSetting, std::to_string(rack.last - rack.first + 1));
   }
   check(config.settings.integer(kNodeSetting) > 0,
         "[options] {} is 0; expected the ranks on each machine of the predictions", kNodeSetting);

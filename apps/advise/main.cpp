@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "apps/advise/adapt.h"
 #include "apps/advise/brakes.h"
@@ -97,6 +98,30 @@ std::vector<Accuracy> accuracies(const AdviseConfig& config) {
   return parse_accuracies(read_text(config.accuracy), config.accuracy);
 }
 
+/// What sums of n elements inside nodes of kNodeSetting ranks take, if these are nodes of the link,
+/// in which messages take no time, or its racks.
+std::optional<Load> sums_inside(const AdviseConfig& config, size_t n) {
+  const auto node = static_cast<int>(config.settings.integer(kNodeSetting));
+  if (config.link.empty() || node == 1) return std::nullopt;
+  LinkCost inside;
+  if (const int64_t own = config.ranks_per_node; node != own) {
+    Topology link = parse_link(config.link);
+    const std::vector<Topology::Ports> racks = std::exchange(link.racks, {});
+    const bool alike = std::ranges::all_of(racks, [&](const Topology::Ports& rack) {
+      return rack.first * own % node == 0 && (rack.last - rack.first + 1) * own == node;
+    });
+    if (racks.empty() || !alike) return std::nullopt;
+    inside = link.cost(racks.back().last + 1);
+  }
+  const std::shared_ptr<Exchange> sum = dense_exchange().value(config.settings);
+  return Load{.seconds = [=](const LinkCost& between, int ranks) {
+    const LinkCost own{inside.alpha, inside.beta, between.gamma};
+    const int members = std::min(node, ranks);  // an allreduce and a broadcast by a tree
+    return sum->seconds(own, members, n, n) +
+           tree_rounds(members) * (own.alpha + static_cast<double>(n) * own.beta);
+  }};
+}
+
 /// The flags of costs that --simulate takes as 0.
 std::string costs_of_zero(const AdviseConfig& config) {
   std::string flags;
@@ -170,26 +195,28 @@ void advise(Communicator& comm, const AdviseConfig& config) {
     for (Prediction& c : predictions(arena, flat, config.density, overlap, config.settings))
       if (c.dense && c.sparsifier == kDense) all.push_back(std::move(c));
   const int64_t node = config.settings.integer(kNodeSetting);
-  const auto forms_nodes = [](const Prediction& c) {
+  const auto found = std::ranges::find_if(all, [](const Prediction& c) {
     return exchanges().find(sparsifiers().find(c.sparsifier).value.exchange).value.forms_nodes;
-  };
-  const auto found = std::ranges::find_if(all, forms_nodes);
-  const std::string of_nodes = found == all.end() ? "" : found->sparsifier;
-  // what its nodes take is in no prediction
-  if (node > comm.size()) std::erase_if(all, forms_nodes);
+  });
+  const size_t elements = flat > 0 ? flat : arena.size();
+  const std::optional<Load> inside = sums_inside(config, elements);
+  if (inside) found->loads.push_back(*inside);
+  const Prediction in_nodes = *found;
+  const bool left_out = !inside && node > comm.size();  // what its nodes take is not known
+  if (left_out) all.erase(found);
   const std::string density = config.density != AdviseConfig{}.density
                                   ? fmt::format(" --density {:g}", config.density)
                                   : "";
   const Comparison comparison(std::move(all), std::move(rounds), std::move(prepared.accuracy),
                               density);
   if (comm.rank() != 0) return;
-  if (!of_nodes.empty() && node > comm.size())
+  if (left_out)
     console.paragraph("{} is left out: only {} or more ranks measure the sum inside a node",
-                      of_nodes, node);
-  else if (!of_nodes.empty() && !config.link.empty() && node > config.ranks_per_node)
+                      in_nodes.sparsifier, node);
+  else if (!inside && !config.link.empty() && node > config.ranks_per_node)
     console.paragraph(
-        "{}: for nodes of {} ranks, in which messages take no time (--ranks-per-node {})", of_nodes,
-        node, node);
+        "{}: for nodes of {} ranks, in which messages take no time (--ranks-per-node {})",
+        in_nodes.sparsifier, node, node);
   if (config.local_steps > 1)
     console.paragraph("local SGD: {} iterations share a selection and an exchange",
                       config.local_steps);
@@ -199,14 +226,21 @@ void advise(Communicator& comm, const AdviseConfig& config) {
     console.paragraph("dense SGD with overlap is not predicted: it needs --compute-profile");
   if (const std::string flags = costs_of_zero(config); !flags.empty())
     console.line("cost of 0: {}", flags);
-  print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
-              config.density);
+  print_costs(console, comparison.rounds(), static_cast<double>(elements), config.density);
   print_comparison(console, comparison, config.ranks);
   if (comm.size() > 1 && config.ranks == std::vector<int64_t>{comm.size()})
     console.line("--ranks 4,8,16 predicts for other numbers of ranks");
   if (config.to_accuracy > 0) print_times_to(console, comparison, config.ranks, config.to_accuracy);
   if (!config.adapt_density.empty()) print_adapted(console, arena, config, comparison.rounds());
   if (topology) print_brakes(console, *topology, comparison, config.ranks);
+  const auto seconds = [&](const Prediction& of, int64_t ranks) {
+    return interval_text(comparison.seconds(of, static_cast<int>(ranks)));
+  };
+  for (const int64_t p : config.ranks)
+    if (const Prediction use = comparison.verdict(static_cast<int>(p)).use; inside && p > node)
+      console.paragraph("on {} ranks an iteration takes {} s with {} ({}={}), {} s with {}", p,
+                        seconds(in_nodes, p), in_nodes.kind(), kNodeSetting, node, seconds(use, p),
+                        use.label());
   if (config.csv.empty()) return;
   std::ostringstream table;
   write_comparison(table, comparison, config.ranks);

@@ -107,12 +107,30 @@ TEST(Advise, SaysWhichCostsASimulationLeavesOut) {
   EXPECT_FALSE(advise(given + "--gamma 1e-10 --merge 1e-9 --update 0.1").says("cost of 0"));
 }
 
-TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotMeasured) {
-  const std::string given = std::string(kSimulated) + "--ranks 8 ";
-  const Ended four = advise(given), one = advise(given + "--set hierarchical.node=1");
+TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotKnown) {
+  const std::string eight = std::string(kSimulated) + "--ranks 8 ";
+  const Ended four = advise(eight), one = advise(eight + "--set hierarchical.node=1");
   EXPECT_TRUE(four.says("hierarchical is left out: only 4 or more ranks measure")) << four.output;
   EXPECT_FALSE(four.says("\nhierarchical  ")) << four.output;
   EXPECT_FALSE(one.says("left out")) << one.output;
+  // 2 leaders gather 2 x 1,000 entries of 8 bytes: 0.4 + 0.064 ms. Nodes of the link take no more;
+  // in racks, a ring and a broadcast: 3 messages, and a million values of 4 bytes twice. The
+  // uplinks' share of 500 Mbit/s doubles the 0.064 ms.
+  const TempFolder folder;
+  const std::string file = (folder / "racks.json").string();
+  std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "racks":
+      [{"first": 0, "last": 1, "link": "1Gbit,0.4ms"}, {"first": 2, "last": 3}]})";
+  const std::string given =
+      "--simulate --compute 0.1 --select 0.001 --parameters 1000000 --ranks 4 --link ";
+  for (const auto& [link, seconds] :
+       {std::pair("1Gbit,0.4ms --ranks-per-node 2", "0.1015"), {file.c_str(), "0.1667"}}) {
+    const Ended ended = advise(given + link);
+    EXPECT_TRUE(
+        ended.says(fmt::format("\non 4 ranks an iteration takes {} s with hierarchical "
+                               "(hierarchical.node=2), ",
+                               seconds)))
+        << ended.output;
+  }
   EXPECT_TRUE(one.says("\nhierarchical  ")) << one.output;
 }
 
