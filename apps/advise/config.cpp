@@ -107,11 +107,11 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   }
   allowed_sums(config.settings);
   if (!config.link.empty()) {
-    const Topology link = parse_link(config.link, static_cast<int>(config.ranks_per_node));
+    const Topology link = read_link(config.link, table.is_set("ranks-per-node"),
+                                    config.ranks_per_node, config.settings);
     check((link.uniform() && !link.has_slow_ranks()) || (config.alpha == 0 && config.beta == 0),
           "[options] alpha and beta are for links and ranks that are alike; those of {} are not",
           config.link);
-    take_ranks_of_node(link, config.ranks_per_node, config.settings);
     if (link.ranks_per_node == 1)
       for (const Topology::Ports& rack : link.racks)
         config.settings.set_default(kNodeSetting, std::to_string(rack.last - rack.first + 1));

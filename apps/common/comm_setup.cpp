@@ -13,20 +13,20 @@ void CommOptions::add_to(OptionTable& t) {
         "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms, or those of a file.json");
   t.add("ranks-per-node", ranks_per_node,
         "ranks that share a node and its link; also the default of hierarchical.node",
-        {.least = 1, .most = 4096, .default_of = kNodeSetting});
+        {.least = 1, .most = 4096, .default_of = kNodeSetting, .given = &ranks_given});
   t.add("comm-timeout", comm_timeout,
         "seconds that a rank waits for another before the run ends; 0: no limit");
 }
 
-void take_ranks_of_node(const Topology& link, int64_t& ranks_per_node, Settings& settings) {
-  if (link.ranks_per_node == ranks_per_node) return;
-  ranks_per_node = link.ranks_per_node;
-  settings.set_default(kNodeSetting, std::to_string(link.ranks_per_node));
-}
-
-void CommOptions::read_link(Settings& settings) {
-  if (link.empty()) return;
-  take_ranks_of_node(parse_link(link, static_cast<int>(ranks_per_node)), ranks_per_node, settings);
+Topology read_link(const std::string& link, bool given, int64_t& ranks_per_node,
+                   Settings& settings) {
+  const Topology topology = parse_link(link, static_cast<int>(ranks_per_node));
+  if (topology.ranks_per_node == ranks_per_node) return topology;
+  check(!given && ranks_per_node == 1, "[link] ranks-per-node is {}, but {} has {} ranks a node",
+        ranks_per_node, link, topology.ranks_per_node);
+  ranks_per_node = topology.ranks_per_node;
+  settings.set_default(kNodeSetting, std::to_string(ranks_per_node));
+  return topology;
 }
 
 bool CommOptions::has_slow_ranks() const {

@@ -314,6 +314,7 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
   Json value = option.parse(text);
   if (value.is_discarded()) value = text;
   apply(option, value, text, "[options]");
+  if (option.rules.given != nullptr) *option.rules.given = true;
   // a flag also comes before a setting of a file, as that of a resumed run
   if (!option.rules.default_of.empty() && settings_->was_set(option.rules.default_of))
     settings_->set(option.rules.default_of, text);

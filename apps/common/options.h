@@ -59,6 +59,7 @@ struct OptionRules {
   /// Its value, once set, is the default of this setting; set_text() also replaces a value that is
   /// set already. For tables with add_settings().
   std::string default_of{};
+  bool* given = nullptr;  ///< set_text() makes it true
   bool required = false;  ///< UserError when the command line lacks it
   /// It takes an argument without a flag as its value. Several such options take the arguments in
   /// order; a list of texts takes the rest.

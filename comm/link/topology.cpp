@@ -202,15 +202,11 @@ PortSpec parse_port(std::string_view text) {
 }
 
 Topology parse_link(const std::string& text, int ranks_per_node) {
-  const bool file = text.ends_with(".json");
-  Topology topology = file ? read_topology(text) : Topology{.usual = parse_port(text)};
-  check(!file || ranks_per_node <= 1 || ranks_per_node == topology.ranks_per_node,
-        "[link] ranks-per-node is {}, but {} has {} ranks a node", ranks_per_node, text,
-        topology.ranks_per_node);
-  if (!file) topology.ranks_per_node = ranks_per_node;
-  check(topology.ranks_per_node >= 1, "[link] ranks-per-node is {}; expected at least 1",
-        topology.ranks_per_node);
-  return topology;
+  if (text.ends_with(".json")) return read_topology(text);
+  check(text.find(',') != std::string::npos,
+        "[link] link is \"{}\"; expected RATE,LATENCY as in 1Gbit,0.4ms, or FILE.json", text);
+  check(ranks_per_node >= 1, "[link] ranks-per-node is {}; expected at least 1", ranks_per_node);
+  return {.usual = parse_port(text), .ranks_per_node = ranks_per_node};
 }
 
 Topology::Ports Topology::ports(int node) const {

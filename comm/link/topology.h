@@ -82,8 +82,7 @@ struct Topology {
 PortSpec parse_port(std::string_view text);
 
 /// A link RATE,LATENCY, or the file of this name if it ends with .json, which has a number of
-/// ranks a node of its own: another one here than that or 1 is a UserError, too. UserError on
-/// malformed text, unknown keys, and values out of range.
+/// ranks a node of its own. UserError on malformed text, unknown keys, and values out of range.
 Topology parse_link(const std::string& text, int ranks_per_node = 1);
 
 }  // namespace tw

@@ -47,15 +47,27 @@ TEST(Link, EmulatedLinkDelaysTrainingAndKeepsEveryBit) {
 }
 
 TEST(Link, UserErrorsAreOneLineAndExitCode2) {
-  const auto says = [](const std::string& arguments, const std::string& expected) {
-    const Ended ended = run_command(fmt::format("{} {}", TW_TRAIN, arguments));
+  const auto says = [](const std::string& arguments, const std::string& expected,
+                       const std::string& program = TW_TRAIN) {
+    const Ended ended = run_command(fmt::format("{} {}", program, arguments));
     EXPECT_EQ(ended.code, 2) << ended.output;
     EXPECT_EQ(ended.lines(), 1u) << ended.output;
     EXPECT_TRUE(ended.says(expected)) << ended.output;
   };
-  says("--link 1Gbit", "[link] link is \"1Gbit\"; expected RATE,LATENCY as in 1Gbit,0.4ms");
+  says("--link 1Gbit", "[link] link is \"1Gbit\"; expected RATE,LATENCY as in 1Gbit,0.4ms, or ");
   says("--link 1Gb,1ms", "[link] rate is \"1Gb\"");
   says("--comm-timeout -1", "comm-timeout");
+  const TempFolder folder;
+  const auto file = [&](const char* name, const char* text) {
+    std::ofstream(folder / name) << text;
+    return (folder / name).string();
+  };
+  const std::string two = file("two.json", R"({"link": "1Gbit,1ms", "ranks_per_node": 2})"),
+                    error = fmt::format("but {} has 2 ranks a node", two);
+  for (const std::string program : {TW_TRAIN, TW_BIN "/bench comm", TW_BIN "/advise"})
+    says("--ranks-per-node 1 --link " + two, "[link] ranks-per-node is 1, " + error, program);
+  says(fmt::format("--config {} --link {}", file("three.json", R"({"ranks_per_node": 3})"), two),
+       "[link] ranks-per-node is 3, " + error);
 }
 
 TEST(NcclTransport, UserErrorsAreOneLineAndExitCode2) {
