@@ -145,6 +145,8 @@ struct thinwire_reducer {
         settings(read_options(options)),
         config(config_of(settings)),
         ctx(Device::cpu, static_cast<int>(settings.integer(key_of("threads_per_rank")))) {
+    if (group.link && group.link->topology().ranks_per_node > 1)  // of a file
+      settings.set_default(kNodeSetting, std::to_string(group.link->topology().ranks_per_node));
     mean = std::make_unique<GradientMean>(ctx, group.comm(), arena_of(ctx, tensors, count), config,
                                           settings);
     const std::vector<std::string> unread = settings.unread({});

@@ -75,8 +75,8 @@ THINWIRE_API int thinwire_group_rank(const thinwire_group* group);
 THINWIRE_API int thinwire_group_size(const thinwire_group* group);
 /* Seconds that a rank waits for another one in an exchange; 0: without limit. At first 60. */
 THINWIRE_API int thinwire_group_set_timeout(thinwire_group* group, double seconds);
-/* Emulates a link between the ranks, such as "100Mbit,1ms". Before any reducer of the group.
-   Collective. */
+/* Emulates a link between the ranks, such as "100Mbit,1ms", or those of a file.json. Before any
+   reducer of the group. Collective. */
 THINWIRE_API int thinwire_group_set_link(thinwire_group* group, const char* link);
 /* Ends the waits of the other ranks, with a reason. Of a group of MPI it ends all processes. */
 THINWIRE_API int thinwire_group_abort(thinwire_group* group, const char* reason);

@@ -1,8 +1,10 @@
 // The C interface: its groups, its states, and what it answers to wrong calls.
 #include <atomic>
+#include <fstream>
 #include <limits>
 
 #include "tests/apps/library/library_rig.h"
+#include "tests/support/temp_folder.h"
 
 namespace tw {
 namespace {
@@ -103,6 +105,18 @@ TEST(Library, AnEmulatedLinkTakesItsTime) {
   // of the rank that comes first: a late one finds the message there, and the clock of a link
   // makes up for a late wake-up, 10 ms at most
   EXPECT_GE(std::max(seconds[0], seconds[1]), 0.04);
+}
+
+TEST(Library, TheRanksOfANodeOfALinkAreThoseOfHierarchicalToo) {
+  const test::TempFolder folder;
+  const std::string file = (folder / "link.json").string();
+  std::ofstream(file) << R"({"link": "100Gbit,0us", "ranks_per_node": 2})";
+  on_threads(4, [&](thinwire_group* group) {
+    ASSERT_EQ(thinwire_group_set_link(group, file.c_str()), THINWIRE_OK) << thinwire_error();
+    LibraryRig by_file(group, R"({"sparsifier": "hierarchical"})");
+    LibraryRig set(group, R"({"sparsifier": "hierarchical", "set": {"hierarchical.node": 2}})");
+    EXPECT_EQ(by_file.saved(), set.saved());  // also of the options
+  });
 }
 
 TEST(Library, ThreadsEndWithTheFirstCode) {
