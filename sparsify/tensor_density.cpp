@@ -12,6 +12,7 @@ namespace {
 struct Rule {
   std::string pattern;
   double density;
+  bool used = false;
   bool matches(const std::string& name) const {
     return fnmatch(pattern.c_str(), name.c_str(), 0) == 0 ||
            fnmatch((pattern + ".*").c_str(), name.c_str(), 0) == 0;
@@ -30,7 +31,7 @@ std::vector<Rule> rules_in(const std::string& text) {
     const auto [stop, error] = std::from_chars(rule.data() + at + 1, end, density);
     check(error == std::errc() && stop == end && density > 0 && density <= 1,
           "[train] density-of has {}; expected a density above 0 and at most 1", rule);
-    rules.push_back({rule.substr(0, at), density});
+    rules.insert(rules.begin(), {rule.substr(0, at), density});  // the last counts
   }
   return rules;
 }
@@ -40,7 +41,7 @@ std::vector<Rule> rules_in(const std::string& text) {
 void set_densities(std::vector<Bucket>& buckets, const ParameterArena& arena,
                    const std::string& text) {
   if (text.empty()) return;
-  const std::vector<Rule> rules = rules_in(text);
+  std::vector<Rule> rules = rules_in(text);
   std::vector<std::string> names;  // of tensors that are selected from
   for (Bucket& bucket : buckets) {
     if (bucket.packed) continue;
@@ -49,14 +50,18 @@ void set_densities(std::vector<Bucket>& buckets, const ParameterArena& arena,
       const auto p =
           std::ranges::find(arena.parameters(), bucket.segments[i].offset, &Parameter::offset);
       names.push_back(p->name);
-      for (const Rule& rule : rules)
-        if (rule.matches(p->name)) bucket.densities[i] = rule.density;
+      const auto rule = std::ranges::find_if(rules, [&](auto& r) { return r.matches(p->name); });
+      if (rule == rules.end()) continue;
+      bucket.densities[i] = rule->density;
+      rule->used = true;
     }
   }
-  for (const Rule& rule : rules)
+  for (const Rule& rule : rules) {
     check(std::ranges::any_of(names, [&](const std::string& name) { return rule.matches(name); }),
           "[train] density-of names {}, which no tensor that is selected from matches{}",
           rule.pattern, nearest_hint(rule.pattern, names));
+    check(rule.used, "[train] density-of: later patterns match all tensors of {}", rule.pattern);
+  }
 }
 
 }  // namespace tw

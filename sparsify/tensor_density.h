@@ -11,7 +11,7 @@
 namespace tw {
 
 /// Sets the densities of the segments. UserError on text of another form, on densities that are not
-/// in (0, 1], and on patterns that no tensor matches.
+/// in (0, 1], and on patterns that count for no tensor.
 void set_densities(std::vector<Bucket>& buckets, const ParameterArena& arena,
                    const std::string& text);
 

@@ -99,6 +99,9 @@ TEST(TensorDensity, RefusesWhatNamesNoTensorOrDensity) {
   EXPECT_EQ(error(by_tensor("fc.weigth=0.1")),
             "[train] density-of names fc.weigth, which no tensor that is selected from matches; "
             "nearest is \"fc.weight\"");
+  for (const char* rules : {"fc=1,*=0.1", "fc=1,fc.weight=0.1,conv1=1", "fc=1,fc=1"})
+    EXPECT_EQ(error(by_tensor(rules)),
+              "[train] density-of: later patterns match all tensors of fc");
   // dgc sums tensors of one dimension whole
   arena.add({.name = "fc.bias", .shape = {8}});
   EXPECT_NE(error(by_tensor("fc.bias=0.5", "dgc")).find("density-of names fc.bias, which no"),
