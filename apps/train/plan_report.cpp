@@ -64,11 +64,14 @@ RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::M
                .steps_per_exchange = std::max<int64_t>(1, sgd.local_steps)};
   const bool selects = !plan.sgd.sparsifier.selector.empty();
   const std::optional<LinkCost> link = link_of(config, plan.sgd.sparsifier, ranks);
-  std::vector<double> densities{1};
-  if (selects) {
-    densities = *config.density_warmup;
-    densities.push_back(config.density);
-  }
+  std::vector<double> densities{selects ? config.density : 1};
+  const auto has_that_of_step = [](const Bucket& bucket) {
+    return !bucket.packed &&
+           (bucket.densities.empty() || std::ranges::count(bucket.densities, 0) > 0);
+  };
+  if (selects && std::ranges::any_of(plan.sgd.buckets, has_that_of_step))
+    densities.insert(densities.begin(), config.density_warmup->begin(),
+                     config.density_warmup->end());
   plan.dense_exchanges = static_cast<int64_t>(plan.sgd.dense_exchanges());
   if ((selects || plan.dense_exchanges > 0) && !config.eval_only)
     plan.dense_bytes_sent =
@@ -216,7 +219,7 @@ void report_densities(Console& console, const TrainConfig& config, const RunPlan
 /// The note that a selector has no effect at density 1.
 void report_unused_selector(Console& console, const TrainConfig& config,
                             const std::string& selector) {
-  if (config.density < 1 || selector.empty()) return;
+  if (config.density < 1 || selector.empty() || !config.density_of.empty()) return;
   const size_t warmup = config.density_warmup->size();
   console.paragraph(
       "density 1{}: all entries are sent; selector {} and its settings have no effect",

@@ -30,7 +30,8 @@ struct RunPlan {
   Planner::Memory memory{};
   size_t parameter_bytes = 0;  ///< with the gradients
   SgdPlan sgd;
-  /// One for each epoch of the density warm-up, then one for all epochs that follow.
+  /// One for each epoch of the density warm-up, then one for all epochs that follow; this one alone
+  /// if all tensors have a density of their own.
   std::vector<Stage> stages{};
   uint64_t dense_bytes_sent = 0;  ///< by dense SGD in an exchange; 0 without a selector or start
   int64_t dense_exchanges = 0;  ///< the start: first exchanges of the run, which sum whole vectors
