@@ -133,10 +133,7 @@ EventFile::EventFile(const std::filesystem::path& path, int64_t keep_through,
     write_atomically(path, bytes.substr(0, kept));  // replaces the link; its target stays
   } else if (kept < bytes.size()) {
     // cut where it is, so that a TensorBoard that reads the file can go on
-    std::error_code error;
-    do std::filesystem::resize_file(path, kept, error);
-    while (error == std::errc::interrupted);
-    check<Fault>(!error, "[events] cannot shorten {}: {}", path.string(), error.message());
+    shorten_file(path, kept);
   }
   out_ = GrowingFile(path, GrowingFile::Start::append);
 }

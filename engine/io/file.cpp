@@ -49,6 +49,12 @@ void sync_to_disk(const std::filesystem::path& path) {
   check_done(synced, "[file] cannot sync {}: {}", path, error);
 }
 
+void shorten_file(const std::filesystem::path& path, size_t bytes) {
+  const bool done =
+      uninterrupted([&] { return ::truncate(path.c_str(), static_cast<off_t>(bytes)); }) == 0;
+  check_done(done, "[file] cannot shorten {}: {}", path);
+}
+
 void create_folders_durably(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> parents;  // whose names change
   std::error_code error;

@@ -54,6 +54,9 @@ void write_output(const std::filesystem::path& path, std::string_view text);
 /// Fault when that fails.
 void sync_to_disk(const std::filesystem::path& path);
 
+/// Cuts a file to its first bytes, where it is; Fault when that fails.
+void shorten_file(const std::filesystem::path& path, size_t bytes);
+
 /// Makes a folder and its missing parents, and flushes their names to the disk; Fault when that
 /// fails.
 void create_folders_durably(const std::filesystem::path& folder);
