@@ -119,7 +119,7 @@ class Part {
 };
 
 Topology read_topology(const std::string& file) {
-  const Json json = parse_json<Json>(read_text(file), file);
+  const Json json = parse_json<Json>(read_text(file, kMostJson), file);
   const Part whole(json, file, "",
                    {"link", "ranks_per_node", "nodes", "racks", "pairs", "jitter", "outages",
                     "slow", "slow_by_step", "seed"});
