@@ -33,9 +33,7 @@ options=(
   -DWITH_MPI=OFF -DWITH_CUDA=OFF -DWITH_TESTS=OFF
   "-DCMAKE_PROJECT_thinwire_INCLUDE=$PWD/tests/fuzz/targets.cmake"
 )
-if command -v ccache >/dev/null; then
-  export CMAKE_CXX_COMPILER_LAUNCHER=ccache
-fi
+! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 CXX=$clang cmake -G Ninja -S . -B "$build" "${options[@]}" >/dev/null
 cmake --build "$build" --target pack "${targets[@]/%/_fuzz}"
 
@@ -130,6 +128,7 @@ seed_corpus() {
         '{"mean":[0.5,0.5,0.5],"deviation":[0.2,0.2,0.2]}' >"$corpus/metadata"
       printf '%s\n' '{"config":{"model":"lenet"}}' '[32.5,"3",1e30]' '{"mean":0.5}' >"$corpus/types"
       ;;
+    link) sed -n '/^{"link"/,/}$/p' docs/links.md >"$corpus/all" ;;
     tuning_cache) printf '{"conv a": "1 2", "conv b": "3"}' >"$corpus/cache" ;;
     csv) printf '\x0149,0.1,1,2,3\n50,0.1\n51,0.1\n5' >"$corpus/rows" ;;
     record)

@@ -42,6 +42,7 @@ MUTANTS = {
               "if (pixels_.empty())"),
     "library": ("apps/library/reducer.cpp", "check(value.is_object(),",
                 "check<Fault>(value.is_object(),"),
+    "link": ("comm/link/topology.cpp", "value.is_number_integer() && value", "value"),
     "npy": ("apps/common/npy.cpp", "check(bytes.size() - begin == count * sizeof(float),",
             "check(bytes.size() - begin <= count * sizeof(float),"),
     "record": ("data/imagenet/record_file.cpp",
