@@ -70,8 +70,8 @@ struct Topology {
   bool uniform() const;
 
   /// The slowest port, way, and share of an uplink of the nodes of the first `ranks` ranks, with
-  /// the mean delay in alpha and without outages: formulas for equal ports then give an upper bound
-  /// of what ports take.
+  /// the mean delay in alpha and without outages. Formulas for equal ports then give too much where
+  /// few messages use the slowest, and too little where messages wait at several, or for delays.
   LinkCost cost(int ranks) const;
   /// The mean over steps of the slowness of the slowest of `ranks` ranks.
   double slowest(int ranks) const;
