@@ -209,6 +209,11 @@ TEST(Advise, SaysWhatHoldsTheRanksOfATopologyBack) {
        {"\nthe uplink of nodes 0 to 1, 2 to 3 hold 4 ranks back", "\nrank 1, 2 hold 4 ranks back",
         "\nthen the port of node 2, 3 hold 4 ranks back: an iteration takes "})
     EXPECT_TRUE(pairs.says(text)) << text << " is missing in\n" << pairs.output;
+  const Ended measured = advise("--model mlp --workers 2 --rounds 1 --ranks 2 --link " + file);
+  EXPECT_EQ(measured.code, 0) << measured.output;
+  const Ended both = advise(std::string(kSimulated) + "--ranks 4 --link " + file);
+  EXPECT_EQ(both.code, 2);
+  EXPECT_TRUE(both.says("alpha and beta are for links and ranks that are alike")) << both.output;
   // of some that hide each other, all: a rack of all nodes hides nothing
   std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "jitter": "100ms", "slow_by_step": 1.0,
       "nodes": {"3": {"link": "50Mbit,0.4ms"}, "2": {"out": "50.7Mbit,0.4ms"}},
@@ -220,11 +225,6 @@ TEST(Advise, SaysWhatHoldsTheRanksOfATopologyBack) {
        {"the port of node 3 and the way between nodes 0 and 1 and the port of node 2 hold 4 ranks",
         "\nthen jitter of 100 ms holds 4 ranks back", "\nslow_by_step 1 holds 4 ranks back"})
     EXPECT_TRUE(hidden.says(text)) << text << " is missing in\n" << hidden.output;
-  const Ended measured = advise("--model mlp --workers 2 --rounds 1 --ranks 2 --link " + file);
-  EXPECT_EQ(measured.code, 0) << measured.output;
-  const Ended both = advise(std::string(kSimulated) + "--ranks 4 --link " + file);
-  EXPECT_EQ(both.code, 2);
-  EXPECT_TRUE(both.says("alpha and beta are for links and ranks that are alike")) << both.output;
 }
 
 TEST(Advise, SaysThatRanksShareCores) {
