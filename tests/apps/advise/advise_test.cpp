@@ -119,7 +119,8 @@ TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotKnown) {
   const TempFolder folder;
   const std::string file = (folder / "racks.json").string();
   std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "racks":
-      [{"first": 0, "last": 1, "link": "1Gbit,0.4ms"}, {"first": 2, "last": 3}]})";
+      [{"first": 0, "last": 1, "link": "1Gbit,0.4ms"},
+       {"first": 2, "last": 3, "link": "1Gbit,0.4ms"}]})";
   const std::string given =
       "--simulate --compute 0.1 --select 0.001 --parameters 1000000 --ranks 4 --link ";
   for (const auto& [link, seconds] :
