@@ -18,11 +18,14 @@ Precision resolve_precision(std::optional<Precision> precision, Device device) {
   return precision.value_or(has_bf16 ? Precision::bf16 : Precision::f32);
 }
 
+int ranks_here(int ranks) {
+  const std::optional<Launcher> launcher = find_launcher();
+  return launcher && launcher->for_mpi && launcher->local_ranks > 0 ? launcher->local_ranks : ranks;
+}
+
 int resolve_threads(int64_t threads, int ranks) {
   if (threads > 0) return static_cast<int>(threads);
-  const std::optional<Launcher> launcher = find_launcher();
-  if (launcher && launcher->for_mpi && launcher->local_ranks > 0) ranks = launcher->local_ranks;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks_here(ranks));
 }
 
 }  // namespace tw

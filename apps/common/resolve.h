@@ -25,8 +25,10 @@ inline DType activations_of(Precision precision) {
   return precision == Precision::bf16 ? DType::bf16 : DType::f32;
 }
 
+/// How many of `ranks` ranks are on this machine: all, or as an MPI launcher tells.
+int ranks_here(int ranks);
 /// CPU threads of each of `ranks` ranks: `threads` or, for 0, the cores of this machine divided by
-/// the ranks on it, of which an MPI launcher tells the number (Launcher::local_ranks).
+/// the ranks on it.
 int resolve_threads(int64_t threads, int ranks);
 
 }  // namespace tw

@@ -9,7 +9,6 @@
 #include "apps/common/system_files.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/schedule.h"
-#include "comm/launcher.h"
 #include "engine/core/buffer.h"
 #include "engine/core/error.h"
 #include "sparsify/exchange.h"
@@ -325,10 +324,8 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
       size_text(plan.memory.persistent), size_text(plan.memory.scratch),
       size_text(plan.parameter_bytes), size_text(plan.sgd.optimizer_bytes),
       size_text(plan.memory_bytes()));
+  const size_t needed = plan.memory_bytes() * static_cast<size_t>(ranks_here(plan.ranks));
   // ranks that are threads share one GPU
-  const std::optional<Launcher> launcher = find_launcher();
-  const int here = launcher && launcher->local_ranks > 0 ? launcher->local_ranks : plan.ranks;
-  const size_t needed = plan.memory_bytes() * static_cast<size_t>(here);
   if (config.device == Device::cuda && config.workers > 1)
     console.paragraph("the {} ranks share a GPU: they need {}; {} are free", plan.ranks,
                       size_text(needed), size_text(free_memory(Device::cuda)));
