@@ -33,7 +33,7 @@ options=(
   -DWITH_MPI=OFF -DWITH_CUDA=OFF -DWITH_TESTS=OFF
   "-DCMAKE_PROJECT_thinwire_INCLUDE=$PWD/tests/fuzz/targets.cmake"
 )
-! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+command -v ccache >/dev/null && export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 CXX=$clang cmake -G Ninja -S . -B "$build" "${options[@]}" >/dev/null
 cmake --build "$build" --target pack "${targets[@]/%/_fuzz}"
 
