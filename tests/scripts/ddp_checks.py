@@ -76,6 +76,20 @@ def check_dense(_rank):
     assert same_on_all(hooked)
 
 
+def check_types_and_layouts_change_nothing(rank):
+    """PowerSGD, which reads shapes: the same mean of gradients in f32, f64 and channels last."""
+    means = []
+    for kind in ({}, {"dtype": torch.float64}, {"memory_format": torch.channels_last}):
+        torch.manual_seed(1)
+        model = DistributedDataParallel(torch.nn.Conv2d(3, 8, 3).to(**kind))
+        thinwire.ddp.Hook("powersgd", set={"powersgd.rank": 1}).register(model)
+        images = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(rank)).to(**kind)
+        model(images).pow(2).sum().backward()
+        means.append(flat([p.grad for p in model.parameters()]).float())
+    for mean in means[1:]:
+        torch.testing.assert_close(mean, means[0], rtol=1e-4, atol=1e-4)
+
+
 def check_topk_beside_numpy(_rank):
     """Three ranks' gradients, residuals and selections worked out here."""
     training = Training("topk", density=0.02, momentum=0)
@@ -247,10 +261,10 @@ def check_lost_rank(rank):
     assert time.monotonic() - began < 60
 
 
-CHECKS = [check_dense, check_topk_beside_numpy, check_buckets_change_nothing,
-          check_a_subclass_takes_the_buckets, check_every_sparsifier, check_state, check_warmup,
-          check_warmup_of_local_steps, check_threads_stay, check_local_steps, check_nan,
-          check_wrong_arguments, check_lost_rank]
+CHECKS = [check_dense, check_types_and_layouts_change_nothing, check_topk_beside_numpy,
+          check_buckets_change_nothing, check_a_subclass_takes_the_buckets, check_every_sparsifier,
+          check_state, check_warmup, check_warmup_of_local_steps, check_threads_stay,
+          check_local_steps, check_nan, check_wrong_arguments, check_lost_rank]
 
 
 def work(rank, port):

@@ -137,6 +137,9 @@ class Hook(Exchanging):
         """Becomes the hook of the model, a DistributedDataParallel. Collective."""
         named = [(name, p) for name, p in model.module.named_parameters() if p.requires_grad]
         self.order = {id(p): i for i, (_, p) in enumerate(named)}
+        # a bucket has a gradient in the order of its parameter in memory, if that has no gaps
+        self.strides = {id(p): p.stride() for _, p in named
+                        if not p.is_contiguous() and torch.empty_like(p).stride() == p.stride()}
         self.mean = Mean(named, *self.arguments)
         model.register_comm_hook(self, type(self).take)
         return self
@@ -150,6 +153,8 @@ class Hook(Exchanging):
             gradients = [None] * len(self.order)
             for one, _ in buckets:
                 for parameter, gradient in zip(one.parameters(), one.gradients(), strict=True):
+                    if stride := self.strides.get(id(parameter)):
+                        gradient = gradient.as_strided(gradient.size(), stride)
                     gradients[self.order[id(parameter)]] = gradient
             self.report = self.mean(gradients)
             for one, done in buckets:
