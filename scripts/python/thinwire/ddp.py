@@ -71,13 +71,14 @@ class Mean:
 
     def __call__(self, tensors):
         """Replaces the tensors, in the order of their names, by their mean. The Report."""
-        host = [tensor.detach().to("cpu", torch.float32).contiguous() for tensor in tensors]
+        host = [tensor if tensor.is_cpu and tensor.dtype is torch.float32 and tensor.is_contiguous()
+                else tensor.detach().to("cpu", torch.float32).contiguous() for tensor in tensors]
         warm = self.epoch < len(self.warmup)
         density = self.warmup[self.epoch] if warm else self.density
         addresses = [tensor.data_ptr() for tensor in host]
         report = self.reducer.step(addresses, self.steps, density, warm)
         for tensor, mean in zip(tensors, host, strict=True):
-            if tensor.data_ptr() != mean.data_ptr():
+            if tensor is not mean:
                 tensor.copy_(mean)
         self.steps += 1
         self.bytes_sent += report.bytes_sent
