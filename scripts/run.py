@@ -29,7 +29,7 @@ from pathlib import Path
 
 from runs import Fault, UserError, folder, hosts, processes, program_name, script
 from runs.command import Command
-from runs.options import Parser
+from runs.options import Parser, at_least
 
 FINAL = {0: "finished", 2: "wrong options or files",
          3: "stopped by a signal; the same command goes on", 4: "numbers that are not finite"}
@@ -198,16 +198,9 @@ def supervise(options, command):
                      + (f"newest is {newest[0].name}" if newest else "from the beginning"))
 
 
-def count(text):
-    """A whole number that is not negative."""
-    if not text.isdecimal():
-        raise UserError(f"expected a whole number; found {text}")
-    return int(text)
-
-
 def main():
     parser = Parser(description=__doc__)
-    parser.add_argument("--retries", type=count, default=3, metavar="N",
+    parser.add_argument("--retries", type=at_least(0), default=3, metavar="N",
                         help="most retries without a new checkpoint (default: %(default)s)")
     parser.add_argument("--backoff", type=float, default=10, metavar="SECONDS",
                         help="time before a retry, doubled for each without a new checkpoint, at "
@@ -215,7 +208,7 @@ def main():
     parser.add_argument("--hosts", type=Path, metavar="FILE",
                         help="hosts: lines host, host:slots or host slots=N; those that do not "
                              "answer are left out")
-    parser.add_argument("--min-ranks", type=count, default=1, metavar="M",
+    parser.add_argument("--min-ranks", type=at_least(0), default=1, metavar="M",
                         help="do not start on fewer ranks (default: %(default)s)")
     parser.add_argument("--probe", default=PROBE, metavar="COMMAND",
                         help="succeeds for a {host} that answers (default: %(default)s)")

@@ -10,7 +10,6 @@ growth of memory over five epochs, are compared with limits. Exit code 1: a limi
 torch and torchvision.
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -25,7 +24,7 @@ from torchvision.transforms import v2
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 from runs import UserError, script, told_by
-from runs.options import Parser
+from runs.options import Parser, at_least
 
 BYTES = [v2.PILToTensor()]
 FLOATS = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True),
@@ -82,22 +81,15 @@ def ratios(speeds, peers):
     return found
 
 
-def positive(text):
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not positive")
-    return number
-
-
 def main():
     parser = Parser(description=__doc__)
     parser.add_argument("dir", type=Path, metavar="DIR")
     parser.add_argument("--records", help="record file that pack wrote from DIR")
     parser.add_argument("--bench", default=ROOT / "build/bin/bench", help="our bench program")
-    parser.add_argument("--threads", type=positive, default=2)
-    parser.add_argument("--batch-size", type=positive, default=32)
-    parser.add_argument("--image-size", type=positive, default=224)
-    parser.add_argument("--rounds", type=positive, default=5)
+    parser.add_argument("--threads", type=at_least(1), default=2)
+    parser.add_argument("--batch-size", type=at_least(1), default=32)
+    parser.add_argument("--image-size", type=at_least(1), default=224)
+    parser.add_argument("--rounds", type=at_least(1), default=5)
     options = parser.parse_args()
     if not (options.dir / "train").is_dir():
         raise UserError(f"{options.dir / 'train'} is not a folder")

@@ -29,6 +29,15 @@ def one_of(kind, names):
     return name_of
 
 
+def at_least(least):
+    """A type of arguments that are whole numbers."""
+    def whole(text):
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least}; found {text}")
+        return int(text)
+    return whole
+
+
 class Parser(argparse.ArgumentParser):
     """Answers a wrong option as the programs do: one line with the nearest flag, and exit code 2.
     An option with one value may be given once. Help names the script as the user called it."""
