@@ -5,6 +5,7 @@ steps around any optimizer.
     hook = thinwire.ddp.Hook("gaussiank", density=0.001).register(model)
 """
 
+import contextlib
 import ctypes
 import datetime
 import struct
@@ -13,10 +14,11 @@ import torch
 import torch.distributed as dist
 
 from .library import TIMEOUT, Group, Reducer
-from .reader import UserError
+from .reader import Fault, UserError
 
 __all__ = ["Hook", "LocalSteps"]
-HEADER = 8  # bytes in front of a message: its length
+HEADER = 8  # bytes in front of a message: its length, or ~r: rank r of the group is lost
+FAREWELL = datetime.timedelta(seconds=2)  # for the others to hear of a lost rank
 
 
 class Peers:
@@ -26,6 +28,7 @@ class Peers:
     def __init__(self, group):
         self.group = group
         self.ranks = dist.get_process_group_ranks(group)
+        self.rank = dist.get_rank(group)
         self.buffers = {}
 
     def buffer(self, use, length):
@@ -40,17 +43,31 @@ class Peers:
             message = self.buffer("out", HEADER + out_bytes)
             ctypes.memmove(message.data_ptr(), struct.pack("<q", out_bytes), HEADER)
             ctypes.memmove(message.data_ptr() + HEADER, out, out_bytes)
-            works.append(dist.isend(message, self.ranks[to], self.group))
+            works.append((to, dist.isend(message, self.ranks[to], self.group)))
         if source >= 0:
             message = self.buffer("in", HEADER + room)
-            works.append(dist.irecv(message, self.ranks[source], self.group))
-        for work in works:
-            work.wait(limit) if limit else work.wait()
+            works.append((source, dist.irecv(message, self.ranks[source], self.group)))
+        for peer, work in works:
+            try:
+                work.wait(limit) if limit else work.wait()
+            except RuntimeError as error:
+                self.fail(peer, str(error).splitlines()[0])
         if source < 0:
             return 0
         length, = struct.unpack("<q", ctypes.string_at(message.data_ptr(), HEADER))
+        if length < 0:
+            self.fail(~length, f"says rank {self.ranks[source]}")
         ctypes.memmove(into, message.data_ptr() + HEADER, length)
         return length
+
+    def fail(self, lost, why):
+        """Tells the ranks that wait for this one which rank is lost."""
+        others = [rank for i, rank in enumerate(self.ranks) if i not in (lost, self.rank)]
+        with contextlib.suppress(RuntimeError):
+            message = torch.tensor([~lost])
+            for work in [dist.isend(message, rank, self.group) for rank in others]:
+                work.wait(FAREWELL)
+        raise Fault(f"rank {self.ranks[lost]} is lost: {why}")
 
 
 class Mean:
@@ -65,7 +82,7 @@ class Mean:
         given = group and dist.get_backend(group) == "gloo"
         own = group if given else dist.new_group(ranks, backend="gloo")
         peers = Peers(own)
-        self.group = Group(dist.get_rank(own), len(ranks), peers.exchange, link, timeout)
+        self.group = Group(peers.rank, len(ranks), peers.exchange, link, timeout)
         shapes = [(name, tuple(tensor.shape)) for name, tensor in named]
         self.reducer = Reducer(self.group, shapes, {"sparsifier": sparsifier, **options})
 
@@ -87,11 +104,13 @@ class Mean:
 
     def state_dict(self):
         state = torch.frombuffer(bytearray(self.reducer.save()), dtype=torch.uint8)
-        return {"reducer": state, "steps": self.steps, "epoch": self.epoch}
+        return {"reducer": state, "steps": self.steps, "epoch": self.epoch,
+                "bytes_sent": self.bytes_sent}
 
     def load_state_dict(self, state):
         self.reducer.load(state["reducer"].numpy().tobytes())
         self.steps, self.epoch = state["steps"], state["epoch"]
+        self.bytes_sent = state.get("bytes_sent", 0)
 
 
 class Exchanging:
@@ -167,7 +186,9 @@ class Hook(Exchanging):
         return self.mean.state_dict()
 
     def load_state_dict(self, state):
-        """Continues from the state of the same rank of as many ranks, parameters and options."""
+        """Continues from the state of the same rank of as many ranks, parameters and options.
+        After an error in a step, such as NonFinite, only a new DistributedDataParallel with a new
+        Hook can do so."""
         self.mean.load_state_dict(state)
 
 

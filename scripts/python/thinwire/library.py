@@ -100,6 +100,8 @@ class Group:
         try:
             call(name, *arguments)
         except Fault as error:
+            if isinstance(self.failure, Fault):  # says more than a failed exchange
+                raise self.failure from None
             raise error from self.failure
 
 
@@ -111,7 +113,6 @@ class Reducer:
     def __init__(self, group, tensors, options):
         self.group = group
         self.handle = c_void_p()
-        self.report = Report()
         infos = (TensorInfo * len(tensors))()
         for info, (name, shape) in zip(infos, tensors, strict=True):
             info.name, info.dimensions = name.encode(), len(shape)
@@ -125,10 +126,10 @@ class Reducer:
     def step(self, addresses, step, density=1.0, warmup=False, stop=False):
         """Replaces the f32 gradients at these addresses, one a tensor, by their mean; the Report.
         Collective."""
-        gradients = (c_void_p * len(addresses))(*addresses)
+        gradients, report = (c_void_p * len(addresses))(*addresses), Report()
         self.group.call("thinwire_reducer_step", self.handle,
-                        byref(Step(step, density, warmup, stop)), gradients, byref(self.report))
-        return self.report
+                        byref(Step(step, density, warmup, stop)), gradients, byref(report))
+        return report
 
     def save(self):
         """The state of this rank, as bytes."""
