@@ -198,8 +198,11 @@ def check_threads_stay(_rank):
 
 
 def check_local_steps(rank):
-    """Dense, every=3: the mean of what three steps alone give."""
+    """Dense, every=3: the mean of what three steps alone give, from the values of rank 0."""
     model = network()
+    if rank > 0:
+        with torch.no_grad():
+            model[0].weight.add_(rank)
     local = thinwire.ddp.LocalSteps(
         model, torch.optim.SGD(model.parameters(), lr=0.1), 3, "dense")
     for step in range(3):
@@ -216,6 +219,19 @@ def check_local_steps(rank):
     dist.all_reduce(mean)
     torch.testing.assert_close(flat(model.parameters()), mean / RANKS, rtol=1e-5, atol=1e-6)
     assert same_on_all(flat(model.parameters()))
+
+
+def check_group_of_the_model(rank):
+    """Ranks 0 and 1 train one network, rank 2 another one."""
+    groups = [dist.new_group(ranks) for ranks in ((0, 1), (2,))]
+    means = []
+    for hooked in (False, True):
+        model = DistributedDataParallel(network(), process_group=groups[rank == 2])
+        if hooked:
+            thinwire.ddp.Hook("dense").register(model)
+        loss_of(model, rank, 0).backward()
+        means.append(flat([p.grad for p in model.parameters()]))
+    torch.testing.assert_close(means[1], means[0], rtol=1e-5, atol=1e-6)
 
 
 def check_nan(rank):
@@ -275,7 +291,7 @@ def check_lost_rank(rank):
 CHECKS = [check_dense, check_types_and_layouts_change_nothing, check_topk_beside_numpy,
           check_buckets_change_nothing, check_a_subclass_takes_the_buckets, check_every_sparsifier,
           check_state, check_warmup, check_warmup_of_local_steps, check_threads_stay,
-          check_local_steps, check_nan, check_wrong_arguments,
+          check_local_steps, check_group_of_the_model, check_nan, check_wrong_arguments,
           check_lost_rank]
 
 

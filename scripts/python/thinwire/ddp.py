@@ -73,16 +73,18 @@ class Peers:
 class Mean:
     """The mean over the ranks of tensors with names, and what it took."""
 
-    def __init__(self, named, sparsifier, density, warmup, group, link, timeout, options):
+    def __init__(self, named, sparsifier, density, warmup, group, link, timeout, options,
+                 of_model=None):
         self.density, self.warmup = density, tuple(warmup)
         self.steps = self.epoch = self.bytes_sent = 0
         self.seconds = 0.0  # of all exchanges so far, without selections and copies
-        ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
+        ranks = dist.get_process_group_ranks(group or of_model or dist.group.WORLD)
         # NCCL has no messages of host memory, and those of a model's own group may be in its way
         given = group and dist.get_backend(group) == "gloo"
-        own = group if given else dist.new_group(ranks, backend="gloo")
-        peers = Peers(own)
-        self.group = Group(peers.rank, len(ranks), peers.exchange, link, timeout)
+        own = group if given else dist.new_group(ranks, backend="gloo",
+                                                 use_local_synchronization=True)
+        self.peers = Peers(own)
+        self.group = Group(self.peers.rank, len(ranks), self.peers.exchange, link, timeout)
         shapes = [(name, tuple(tensor.shape)) for name, tensor in named]
         self.reducer = Reducer(self.group, shapes, {"sparsifier": sparsifier, **options})
 
@@ -135,11 +137,10 @@ class Hook(Exchanging):
     """Exchanges the gradients of a DistributedDataParallel model by a sparsifier of Thinwire.
 
     sparsifier, density: as of `train`. warmup: densities of the first epochs; the caller says
-    set_epoch(). group: a torch.distributed group, by default all ranks. Unless it is one of gloo,
-    messages go over a gloo group of the same ranks that register() makes: all processes of the job
-    call it together then. link: emulates a link such as "100Mbit,1ms". timeout: seconds that a
-    rank waits for another one. options: scope, momentum, seed, set={"wire.values": "bf16"} and
-    the others of thinwire.h.
+    set_epoch(). group: a torch.distributed group, by default that of the model. Unless it is given
+    and one of gloo, messages go over a gloo group of the same ranks that register() makes. link:
+    emulates a link such as "100Mbit,1ms". timeout: seconds that a rank waits for another one.
+    options: scope, momentum, seed, set={"wire.values": "bf16"} and the others of thinwire.h.
 
     The selection is made from the whole gradient, when its last bucket is there. The residual is
     that of each parameter, whatever the buckets are. Momentum belongs to the optimizer, unless the
@@ -160,7 +161,7 @@ class Hook(Exchanging):
         # a bucket has a gradient in the order of its parameter in memory, if that has no gaps
         self.strides = {id(p): p.stride() for _, p in named
                         if not p.is_contiguous() and torch.empty_like(p).stride() == p.stride()}
-        self.mean = Mean(named, *self.arguments)
+        self.mean = Mean(named, *self.arguments, of_model=model.process_group)
         model.register_comm_hook(self, type(self).take)
         return self
 
@@ -195,8 +196,9 @@ class Hook(Exchanging):
 class LocalSteps(Exchanging):
     """Local SGD: every rank takes `every` steps of its own optimizer; then the change of the
     parameters is exchanged by a sparsifier and applied by SGD with Nesterov momentum (DiLoCo, with
-    outer_lr and outer_momentum). The model is not wrapped by DistributedDataParallel and begins
-    the same on all ranks. Other arguments are those of Hook."""
+    outer_lr and outer_momentum). The model is not wrapped by DistributedDataParallel. It begins
+    with the parameters and buffers of the first rank; later, buffers such as the statistics of
+    batch norm are each rank's own. Other arguments are those of Hook."""
 
     def __init__(self, model, optimizer, every, sparsifier, density=0.001, outer_lr=1.0,
                  outer_momentum=0.0, warmup=(), group=None, link=None, timeout=TIMEOUT, **options):
@@ -205,10 +207,16 @@ class LocalSteps(Exchanging):
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.optimizer, self.every, self.taken = optimizer, every, 0
         self.parameters = [p for _, p in named]
+        self.mean = Mean(named, sparsifier, density, warmup, group, link, timeout, options)
+        with torch.no_grad():
+            for tensor in (*model.parameters(), *model.buffers()):
+                first = tensor.detach().cpu().contiguous()
+                dist.broadcast(first.flatten().view(torch.uint8), self.mean.peers.ranks[0],
+                               self.mean.peers.group)
+                tensor.copy_(first)
         self.anchor = [p.detach().clone() for p in self.parameters]
         self.outer = torch.optim.SGD(self.anchor, lr=outer_lr, momentum=outer_momentum,
                                      nesterov=outer_momentum > 0)
-        self.mean = Mean(named, sparsifier, density, warmup, group, link, timeout, options)
         self.report = None
 
     def zero_grad(self, set_to_none=True):
