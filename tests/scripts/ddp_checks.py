@@ -269,6 +269,17 @@ def check_wrong_arguments(_rank):
     refused('nearest is "scope"', Training, "topk", scop="layer")
     refused("momentum before", Training, "topk", nesterov=True)
     refused("link", Training, "topk", link="fast")
+    refused("a density of 2", Training, "topk", density=2)
+    refused("a density of 5", Training, "topk", warmup=[5])
+    refused("expected DistributedDataParallel", thinwire.ddp.Hook("topk").register, network())
+    refused("weight is torch.complex64", thinwire.ddp.Hook("topk").register,
+            DistributedDataParallel(torch.nn.Linear(2, 2, dtype=torch.complex64)))
+    sparse = torch.nn.Sequential(torch.nn.Embedding(9, 2, sparse=True))
+    refused("0 has sparse=True", thinwire.ddp.Hook("topk").register,
+            DistributedDataParallel(sparse))
+    model = network()
+    refused("every = 1.5", thinwire.ddp.LocalSteps, model,
+            torch.optim.SGD(model.parameters(), lr=0.1), 1.5, "topk")
 
 
 def check_lost_rank(rank):

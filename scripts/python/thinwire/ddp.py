@@ -12,6 +12,8 @@ import struct
 
 import torch
 import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from .library import TIMEOUT, Group, Reducer
 from .reader import Fault, UserError
@@ -78,6 +80,9 @@ class Mean:
         self.density, self.warmup = density, tuple(warmup)
         self.steps = self.epoch = self.bytes_sent = 0
         self.seconds = 0.0  # of all exchanges so far, without selections and copies
+        for name, tensor in named:
+            if not tensor.is_floating_point():
+                raise UserError(f"{name} is {tensor.dtype}; expected real numbers")
         ranks = dist.get_process_group_ranks(group or of_model or dist.group.WORLD)
         # NCCL has no messages of host memory, and those of a model's own group may be in its way
         given = group and dist.get_backend(group) == "gloo"
@@ -87,6 +92,8 @@ class Mean:
         self.group = Group(self.peers.rank, len(ranks), self.peers.exchange, link, timeout)
         shapes = [(name, tuple(tensor.shape)) for name, tensor in named]
         self.reducer = Reducer(self.group, shapes, {"sparsifier": sparsifier, **options})
+        for one in (density, *self.warmup):
+            self.reducer.bytes(one)  # refuses a wrong one: DDP does not survive an error in a step
 
     def __call__(self, tensors):
         """Replaces the tensors, in the order of their names, by their mean. The Report."""
@@ -145,7 +152,8 @@ class Hook(Exchanging):
     The selection is made from the whole gradient, when its last bucket is there. The residual is
     that of each parameter, whatever the buckets are. Momentum belongs to the optimizer, unless the
     sparsifier applies it before the selection, as dgc does: then momentum= is given here, and the
-    optimizer has none.
+    optimizer has none. DDP leaves the gradient of a parameter alone that no rank used in a step;
+    what of its residual is sent in that step is lost.
     """
 
     def __init__(self, sparsifier, density=0.001, warmup=(), group=None, link=None, timeout=TIMEOUT,
@@ -156,6 +164,11 @@ class Hook(Exchanging):
 
     def register(self, model):
         """Becomes the hook of the model, a DistributedDataParallel. Collective."""
+        if not isinstance(model, DistributedDataParallel):
+            raise UserError(f"a hook of {type(model).__name__}; expected DistributedDataParallel")
+        for name, module in model.module.named_modules():
+            if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and module.sparse:
+                raise UserError(f"{name} has sparse=True; expected dense gradients")
         named = [(name, p) for name, p in model.module.named_parameters() if p.requires_grad]
         self.order = {id(p): i for i, (_, p) in enumerate(named)}
         # a bucket has a gradient in the order of its parameter in memory, if that has no gaps
@@ -202,8 +215,8 @@ class LocalSteps(Exchanging):
 
     def __init__(self, model, optimizer, every, sparsifier, density=0.001, outer_lr=1.0,
                  outer_momentum=0.0, warmup=(), group=None, link=None, timeout=TIMEOUT, **options):
-        if every < 1:
-            raise UserError(f"LocalSteps: every = {every}; expected at least 1")
+        if every < 1 or every != int(every):
+            raise UserError(f"LocalSteps: every = {every}; expected a whole number from 1")
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.optimizer, self.every, self.taken = optimizer, every, 0
         self.parameters = [p for _, p in named]
