@@ -65,11 +65,20 @@ for rank in range(RANKS):
     us.append(g + e)
 assert paths[0].name == "step-00000100-rank-0.safetensors"
 assert {path.name for path in paths[0].parent.iterdir()} == {path.name for path in paths}
-try:
-    record(model, 1, folder, residual={"unused": residual["unused"]})
-    sys.exit("a residual that does not fit was taken")
-except ValueError as error:
-    assert "names or shapes" in str(error)
+for text, arguments, options in [
+        ("names or shapes", (model, 1), {"residual": {"unused": residual["unused"]}}),
+        ("step 0 of", (model, 0), {}), ("step 1.5 of", (model, 1.5), {}),
+        ("rank 3 of 2", (model, 1), {"rank": 3, "ranks": 2}),
+        ("has a gradient", (torch.nn.Linear(2, 2), 1), {})]:
+    try:
+        record(*arguments, folder / "wrong", **options)
+        sys.exit(f"taken: {text}")
+    except ValueError as error:
+        assert text in str(error), error
+assert not (folder / "wrong").exists()
+words = torch.nn.Embedding(5, 2, sparse=True)
+words(torch.tensor([3, 3])).sum().backward()
+assert read(record(words, 1, folder / "sparse"))[1]["g"].tolist() == [0] * 6 + [2, 2, 0, 0]
 
 
 def rows_of(*words):

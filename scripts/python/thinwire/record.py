@@ -13,7 +13,7 @@ __all__ = ["record"]
 
 
 def flat(tensor):
-    return tensor.detach().cpu().float().flatten()
+    return (tensor.to_dense() if tensor.is_sparse else tensor).detach().cpu().float().flatten()
 
 
 def record(model, step, folder, rank=0, ranks=1, residual=None, sparsifier="", density=1.0):
@@ -24,9 +24,14 @@ def record(model, step, folder, rank=0, ranks=1, residual=None, sparsifier="", d
     there is none. With DistributedDataParallel they are those of this rank inside
     `model.no_sync()`, else the mean of all. residual: {name: tensor} of what this rank has not
     sent; the file then also has u, the sum of both. step counts from 1. sparsifier, density: of
-    the training, as a note. ValueError where the residual does not fit.
+    the training, as a note. ValueError where the residual does not fit, no parameter has a
+    gradient, or step or rank is none.
     """
+    if not isinstance(step, int) or step < 1 or not 0 <= rank < ranks:
+        raise ValueError(f"record: step {step} of rank {rank} of {ranks}; steps count from 1")
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    if all(p.grad is None for _, p in named):
+        raise ValueError("record: no parameter has a gradient")
     vectors = {"g": [flat(p.new_zeros(p.shape) if p.grad is None else p.grad) for _, p in named]}
     if residual is not None:
         shapes = {name: p.shape for name, p in named}
