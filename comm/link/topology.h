@@ -32,7 +32,7 @@ struct PortSpec {
   double seconds(size_t bytes) const {
     return latency + 8 * static_cast<double>(bytes) / bits_per_second;
   }
-  LinkCost cost() const { return {.alpha = latency, .beta = seconds(sizeof(float)) - latency}; }
+  LinkCost cost() const { return {.alpha = latency, .beta = 8 * sizeof(float) / bits_per_second}; }
 };
 
 struct Topology {
@@ -72,6 +72,7 @@ struct Topology {
   /// The slowest port, way, and share of an uplink of the nodes of the first `ranks` ranks, with
   /// the mean delay in alpha and without outages. Formulas for equal ports then give too much where
   /// few messages use the slowest, and too little where messages wait at several, or for delays.
+  /// Ranks that share a node's port count as if each had its own; 0 where one node has them all.
   LinkCost cost(int ranks) const;
   /// The mean over steps of the slowness of the slowest of `ranks` ranks.
   double slowest(int ranks) const;

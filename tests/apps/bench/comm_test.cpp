@@ -22,6 +22,17 @@ TEST(BenchComm, ChecksAndTimesEveryCollective) {
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
 }
 
+TEST(BenchComm, HasNoModelOfRanksThatShareAPort) {
+  for (const int each : {1, 2}) {
+    const Ended ended = bench_comm(
+        fmt::format("--workers 4 -b 4K -e 4K -n 1 --collective broadcast --implementation "
+                    "binomial_tree --link 1Gbit,0.4ms --simulated-clock --ranks-per-node {}",
+                    each));
+    EXPECT_EQ(ended.code, 0) << ended.output;
+    EXPECT_EQ(ended.says(" -       0\n"), each == 2) << ended.output;  // model us, #wrong
+  }
+}
+
 TEST(BenchComm, ChecksGtopkAlsoWhereItsTreePrunes) {
   const Ended ended = bench_comm(
       "--workers 8 -b 4K -e 4K -n 1 -w 1 --collective sparse --implementation gtopk "
