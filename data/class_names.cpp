@@ -1,9 +1,6 @@
 #include "data/class_names.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <sstream>
 
@@ -15,28 +12,10 @@ namespace tw {
 
 namespace {
 
-/// The name in Unicode's composed form (NFC).
-std::string composed(const std::string& name) {
-  auto* const text =
-      utf8proc_NFC(reinterpret_cast<const utf8proc_uint8_t*>(name.c_str()));  // null: no UTF-8
-  std::string result = text ? reinterpret_cast<const char*>(text) : name;
-  std::free(text);
-  return result;
-}
-
 std::vector<std::string> all_composed(const std::vector<std::string>& names) {
   std::vector<std::string> all(names.size());
   std::ranges::transform(names, all.begin(), composed);
   return all;
-}
-
-constexpr const char* kOtherForm = " (the same letters in another Unicode form, NFC or NFD)";
-
-/// Whether one of `others` has the letters of `name` in another Unicode form.
-bool in_other_form(const std::string& name, const std::vector<std::string>& others) {
-  return std::ranges::any_of(others, [&](const std::string& other) {
-    return other != name && composed(other) == composed(name);
-  });
 }
 
 bool among(const std::vector<std::string>& names, const std::string& name) {
@@ -50,10 +29,6 @@ std::vector<std::string> as_utf8(std::vector<std::string> names) {
   return names;
 }
 
-std::string other_form_hint(const std::string& name, const std::vector<std::string>& others) {
-  return in_other_form(name, others) ? kOtherForm : "";
-}
-
 std::string class_difference(const std::vector<std::string>& data,
                              const std::vector<std::string>& weights) {
   const auto [mine, theirs] = std::ranges::mismatch(data, weights);
@@ -64,14 +39,14 @@ std::string class_difference(const std::vector<std::string>& data,
   if (!lacks) return fmt::format("class {}, \"{}\", is not one of the weights", label, *mine);
   const bool known = among(weights, *mine), present = among(data, *theirs);
   std::string how;
-  if (in_other_form(*mine, weights) || in_other_form(*theirs, data))
-    how = kOtherForm;
-  else if (known && present)
+  if (known && present)
     how = " (another order)";
   else if (known)
     how = fmt::format(" (\"{}\" is missing)", *theirs);
   else if (present)
     how = fmt::format(" (\"{}\" is additional)", *mine);
+  for (const auto& form : {other_form_hint(*mine, weights), other_form_hint(*theirs, data)})
+    if (!form.empty()) how = form;
   return fmt::format("class {} is \"{}\" in the data, \"{}\" in the weights{}", label, *mine,
                      *theirs, how);
 }

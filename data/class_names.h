@@ -16,10 +16,6 @@ std::vector<std::string> as_utf8(std::vector<std::string> names);
 std::string class_difference(const std::vector<std::string>& data,
                              const std::vector<std::string>& weights);
 
-/// For the error of a name that is not one of `others`: a clause in parentheses, if one of them has
-/// the same letters in another Unicode form; else empty.
-std::string other_form_hint(const std::string& name, const std::vector<std::string>& others);
-
 inline constexpr const char* kOfClassMap = "[options] class-map";
 
 /// For each class of the data, the label of its class among those of the weights: the one of the

@@ -1,5 +1,5 @@
-// Collectives for set-up and reports, outside the training step. `gather` and the sums are in
-// comm/collectives.
+// Collectives for set-up and reports, outside the training step. `gather`, the sums and the
+// comparison of texts are in comm/collectives.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 
 #include "apps/common/options.h"
 #include "comm/collectives/collectives.h"
+#include "comm/collectives/same_lines.h"
 
 namespace tw {
 
@@ -22,18 +23,8 @@ void run_collectively(Communicator& comm, const std::function<void()>& body);
 /// them before they time out. `world` is not that of ranks as threads.
 std::string common_fault_of(const Communicator& world, const std::function<void()>& body);
 
-/// Every rank's text, in rank order, on every rank.
-std::vector<std::string> gather_texts(Communicator& comm, const std::string& text);
-
 /// Rank 0's text on every rank.
 std::string broadcast_text(Communicator& comm, std::string text);
-
-/// Compares `count` lines such as `density is 0.01` on all ranks, before anything else depends on
-/// them; only hashes travel, and the first line that differs. UserError, the same on every rank,
-/// that names this line, on the lowest rank that differs from rank 0.
-void check_same_lines(Communicator& comm, size_t count,
-                      const std::function<std::string(size_t)>& line);
-void check_same_setup(Communicator& comm, const std::vector<std::string>& lines);
 
 /// Lines for check_same_setup(): version and build.
 std::vector<std::string> build_lines();

@@ -7,6 +7,7 @@
 
 #include "apps/library/handles.h"
 #include "comm/collectives/collectives.h"
+#include "comm/collectives/same_lines.h"
 #include "engine/io/json.h"
 #include "engine/io/safetensors.h"
 #include "sparsify/gradient_mean.h"
@@ -82,6 +83,15 @@ Settings read_options(const char* options) {
   return settings;
 }
 
+/// The values that all ranks have.
+std::map<std::string, std::string> common_options(const Settings& settings) {
+  std::map<std::string, std::string> options;
+  for (const auto& [key, value] : settings.values())
+    if (key != key_of("threads_per_rank"))
+      options.emplace(key.starts_with("reducer.") ? key.substr(8) : key, value);
+  return options;
+}
+
 SgdConfig config_of(const Settings& settings) {
   SgdConfig config{
       .sparsifier = settings.text(key_of("sparsifier")),
@@ -128,6 +138,16 @@ ParameterArena arena_of(Context& ctx, const thinwire_tensor* tensors, size_t cou
   return arena;
 }
 
+/// UserError on all ranks if their tensors or options differ.
+void check_same_ranks(Communicator& comm, const ParameterArena& arena,
+                      const std::map<std::string, std::string>& options) {
+  std::vector<std::string> lines;
+  for (const Parameter& p : arena.parameters())
+    lines.push_back(fmt::format("tensor {} is {} {}", lines.size(), p.name, p.shape));
+  for (const auto& [key, value] : options) lines.push_back(fmt::format("{} is {}", key, value));
+  check_same_setup(comm, lines);
+}
+
 Tensor flat_tensor(std::span<float> values) {
   return {values.data(), {static_cast<int64_t>(values.size())}, DType::f32, Device::cpu};
 }
@@ -143,12 +163,13 @@ struct thinwire_reducer {
                    size_t count)
       : group(of),
         settings(read_options(options)),
-        config(config_of(settings)),
         ctx(Device::cpu, static_cast<int>(settings.integer(key_of("threads_per_rank")))) {
+    ParameterArena arena = arena_of(ctx, tensors, count);
     if (group.link && group.link->topology().ranks_per_node > 1)  // of a file
       settings.set_default(kNodeSetting, std::to_string(group.link->topology().ranks_per_node));
-    mean = std::make_unique<GradientMean>(ctx, group.comm(), arena_of(ctx, tensors, count), config,
-                                          settings);
+    check_same_ranks(group.comm(), arena, common_options(settings));
+    config = config_of(settings);
+    mean = std::make_unique<GradientMean>(ctx, group.comm(), std::move(arena), config, settings);
     const std::vector<std::string> unread = settings.unread({});
     check(unread.empty(), "[thinwire] {} has no effect: no part of this reducer reads it",
           fmt::join(unread, ", "));

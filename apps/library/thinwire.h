@@ -99,7 +99,8 @@ typedef struct {
    sparsifier, selector, exchange, scope, momentum_correction, bucket_mib, no_error_feedback,
    residual_decay, density_of, ef21, momentum and nesterov (of a momentum before the selection),
    seed, threads_per_rank (1), and in "set" the settings of --set, such as {"wire.values": "bf16"};
-   NULL: all defaults. The group outlives it. Collective. */
+   NULL: all defaults. The group outlives it. Collective: a misuse on all ranks if their tensors or
+   options differ, but for threads_per_rank. */
 THINWIRE_API int thinwire_reducer_create(thinwire_group* group, const char* options,
                                          const thinwire_tensor* tensors, size_t count,
                                          thinwire_reducer** reducer);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "data/class_names.h"
+#include "engine/core/utf8.h"
 
 namespace tw {
 

@@ -4,6 +4,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace tw {
 
@@ -40,6 +41,21 @@ std::string printable(std::string_view text, std::string_view keep) {
   return escaped(text, [&](int32_t code, std::string_view character) {
     return utf8proc_category(code) == UTF8PROC_CATEGORY_CC && keep.find(character) == keep.npos;
   });
+}
+
+std::string composed(const std::string& text) {
+  auto* const nfc =
+      utf8proc_NFC(reinterpret_cast<const utf8proc_uint8_t*>(text.c_str()));  // null: no UTF-8
+  std::string result = nfc ? reinterpret_cast<const char*>(nfc) : text;
+  std::free(nfc);
+  return result;
+}
+
+std::string other_form_hint(const std::string& name, const std::vector<std::string>& others) {
+  const bool any = std::ranges::any_of(others, [&](const std::string& other) {
+    return other != name && composed(other) == composed(name);
+  });
+  return any ? " (the same letters in another Unicode form, NFC or NFD)" : "";
 }
 
 }  // namespace tw

@@ -232,6 +232,45 @@ TEST(Library, RefusesWrongOptionsTensorsAndSteps) {
   thinwire_reducer_free(nullptr);
 }
 
+/// What all ranks say to these options of each; `reordered`: the last has its tensors in another
+/// order.
+std::string said_to(const std::vector<std::string>& options, bool reordered = false) {
+  std::vector<std::string> said(options.size());
+  on_threads(static_cast<int>(options.size()), [&](thinwire_group* group) {
+    const auto rank = static_cast<size_t>(thinwire_group_rank(group));
+    const thinwire_tensor others[] = {kTensors[0], kTensors[2], kTensors[1]};
+    const auto* tensors = reordered && rank + 1 == options.size() ? others : kTensors;
+    thinwire_reducer* reducer = nullptr;
+    if (const int code =
+            thinwire_reducer_create(group, options[rank].c_str(), tensors, 3, &reducer))
+      said[rank] = fmt::format("{} {}", code, thinwire_error());
+    thinwire_reducer_free(reducer);
+  });
+  for (const std::string& one : said) EXPECT_EQ(one, said[0]);
+  return said[0];
+}
+
+TEST(Library, RanksWithOtherTensorsOrOptionsAreAMisuseOnAll) {
+  const auto differ = [](const char* key, const char* one, const char* other) {
+    return fmt::format(
+        "2 [setup] {0} is {1} on rank 1; {0} is {2} on rank 0: all ranks must be the same", key,
+        other, one);
+  };
+  const std::string topk = R"({"sparsifier": "topk"})", dgc = R"({"sparsifier": "dgc", )";
+  const std::string powersgd = R"({"sparsifier": "powersgd", "seed": 3})";
+  for (const std::string& options : {topk, std::string("{}"), powersgd})
+    EXPECT_EQ(said_to({options, options}, true),
+              differ("tensor 1", "layer1.weight (150)", "layer2.weight (15, 10)"));
+  EXPECT_EQ(said_to({topk, R"({"sparsifier": "gaussiank"})"}),
+            differ("sparsifier", "topk", "gaussiank"));
+  EXPECT_EQ(said_to({powersgd, R"({"sparsifier": "powersgd"})"}), differ("seed", "3", "1"));
+  EXPECT_EQ(said_to({dgc + R"("momentum": 0.5})", dgc + R"("momentum": 0.75})"}),
+            differ("momentum", "0.5", "0.75"));
+  EXPECT_EQ(said_to({"{}", R"({"set": {"wire.values": "bf16"}})"}),
+            differ("wire.values", "f32", "bf16"));
+  EXPECT_EQ(said_to({"{}", R"({"threads_per_rank": 2})"}), "");
+}
+
 TEST(Library, TensorsOfAnyNumberOfDimensions) {
   on_threads(1, [&](thinwire_group* group) {
     const int64_t volume[] = {2, 3, 1, 2, 2};
