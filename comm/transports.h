@@ -23,7 +23,7 @@ bool started_by_mpi();
 /// The MPI library in use, as it names itself: `MPICH Version: 4.0.2`. Empty without MPI.
 std::string mpi_library();
 /// The communicator of all processes of mpirun. The first call initialises MPI. UserError when
-/// built without MPI.
+/// built without MPI, and after finish_mpi().
 std::unique_ptr<Communicator> make_mpi_communicator();
 /// Ends MPI; call it last and exit with what it returns. Returns `code` at once if MPI was never
 /// initialised. Otherwise waits for all ranks and takes the highest of their codes: returns if it

@@ -61,8 +61,11 @@ int thinwire_group_of_callbacks(const thinwire_callbacks* callbacks, thinwire_gr
 int thinwire_group_of_mpi(thinwire_group** group) {
   return guarded([&] {
     need(group, "group");
+    static std::weak_ptr<void> living;
+    check(living.expired(), "[thinwire] there is a group of MPI already; free it first");
     *group =
         new thinwire_group(started_by_mpi() ? make_mpi_communicator() : make_self_communicator());
+    living = (*group)->only = std::make_shared<int>();
   });
 }
 

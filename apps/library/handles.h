@@ -26,6 +26,7 @@ struct thinwire_group {
   tw::Communicator& base;
   std::unique_ptr<tw::Communicator> owned;
   std::unique_ptr<tw::LinkCommunicator> link;
+  std::shared_ptr<void> only;  // of a group of MPI, while it lives
   int reducers = 0;
 };
 

@@ -59,7 +59,7 @@ typedef struct {
 THINWIRE_API int thinwire_group_of_callbacks(const thinwire_callbacks* callbacks,
                                              thinwire_group** group);
 /* The processes of mpirun; by itself, a process is a group of one. Initialises MPI. Only one such
-   group exists at a time. */
+   group exists at a time, and under mpirun none after thinwire_finish_mpi(). */
 THINWIRE_API int thinwire_group_of_mpi(thinwire_group** group);
 /* Ends MPI, after all groups were freed, when all ranks call it; waits 60 seconds at most. The
    process then exits with *code: the highest of those that the ranks passed in. With a code above 0

@@ -118,6 +118,9 @@ void end_late_start(double limit) {
 
 std::unique_ptr<Communicator> make_communicator(const MpiOptions& options) {
   if (!running()) {
+    int ended = 0;
+    MPI_Finalized(&ended);
+    check(ended == 0, "[mpi] MPI has ended; a process can start it only once");
     int provided = 0, code = MPI_SUCCESS;
     const auto init = [&] {
       code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);

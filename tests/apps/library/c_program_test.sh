@@ -27,6 +27,25 @@ ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror sum.c \
 expect said "step 0: 51 entries of the mean, 0 bytes sent"
 expect said "0.0 ms on 100 Mbit/s"
 
+# a second group of MPI, and one after the end of MPI
+cat >groups.c <<'END'
+#include <stdio.h>
+#include <thinwire.h>
+int main(void) {
+  thinwire_group *group, *other;
+  int code = 0, codes = thinwire_group_of_mpi(&group);
+  codes = 10 * codes + thinwire_group_of_mpi(&other);
+  thinwire_group_free(group);
+  codes = 10 * codes + thinwire_group_of_mpi(&group);
+  thinwire_group_free(group);
+  thinwire_finish_mpi(&code);
+  codes = 10 * codes + thinwire_group_of_mpi(&group);
+  printf("%d %s\n", codes, thinwire_error());
+}
+END
+# shellcheck disable=SC2046
+${CC:-cc} groups.c $(pkg-config --cflags --libs thinwire) -o groups
+
 # the names that it offers are those of the header
 nm -D --defined-only "$lib/libthinwire.so" | awk '{ print $3 }' | grep -v '^ucp_' | sort >offered
 grep -oE '\bthinwire_[a-z_]+\(' "$work/prefix/include/thinwire.h" | tr -d '(' | sort -u >declared
@@ -38,6 +57,8 @@ if grep -q TW_WITH_MPI "$build/compile_commands.json"; then
   # 51 entries of each rank, half of them the same; 8 bytes an entry and a header
   grep -qE '^step 0: [5-9][0-9] entries of the mean, [0-9]{3} bytes sent$' said ||
     { echo "on two ranks:"; cat said; exit 1; }
+  OMPI_MCA_rmaps_base_oversubscribe=1 "$mpirun" -n 2 ./groups >said
+  expect said "202 [mpi] MPI has ended; a process can start it only once"
 fi
 
 cat >CMakeLists.txt <<'EOF'
