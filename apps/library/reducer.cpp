@@ -61,11 +61,15 @@ std::string text_of(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+struct Chosen {
+  Settings own, settings;  ///< of reducer_options(); of --set
+};
+
 /// All options and settings, with those of the JSON object set.
-Settings read_options(const char* options) {
-  Settings settings = default_settings();
-  settings.declare("reducer", reducer_options());
-  if (options == nullptr) return settings;
+Chosen read_options(const char* options) {
+  Chosen chosen{.own = {}, .settings = default_settings()};
+  chosen.own.declare("reducer", reducer_options());
+  if (options == nullptr) return chosen;
   const auto json = parse_json<nlohmann::json>(options, "[thinwire] the options");
   check(json.is_object(), "[thinwire] the options are not a JSON object: {}", options);
   std::vector<std::string> names{"set"};
@@ -74,41 +78,41 @@ Settings read_options(const char* options) {
     check(std::ranges::find(names, key) != names.end(), "[thinwire] unknown option \"{}\"{}", key,
           nearest_hint(key, names));
     if (key != "set") {
-      settings.set(key_of(key), text_of(value));
+      chosen.own.set(key_of(key), text_of(value));
       continue;
     }
     check(value.is_object(), "[thinwire] the option \"set\" is not a JSON object");
-    for (const auto& [setting, text] : value.items()) settings.set(setting, text_of(text));
+    for (const auto& [setting, text] : value.items()) chosen.settings.set(setting, text_of(text));
   }
-  return settings;
+  return chosen;
 }
 
 /// The values that all ranks have.
-std::map<std::string, std::string> common_options(const Settings& settings) {
-  std::map<std::string, std::string> options;
-  for (const auto& [key, value] : settings.values())
-    if (key != key_of("threads_per_rank"))
-      options.emplace(key.starts_with("reducer.") ? key.substr(8) : key, value);
+std::map<std::string, std::string> common_options(const Chosen& chosen) {
+  const auto& settings = chosen.settings.values();
+  std::map<std::string, std::string> options(settings.begin(), settings.end());
+  for (const Setting& option : reducer_options())
+    if (option.key != "threads_per_rank")
+      options.emplace(option.key, chosen.own.text(key_of(option.key)));
   return options;
 }
 
-SgdConfig config_of(const Settings& settings) {
-  SgdConfig config{
-      .sparsifier = settings.text(key_of("sparsifier")),
-      .momentum = settings.number(key_of("momentum")),
-      .weight_decay = 0,
-      .nesterov = settings.flag(key_of("nesterov")),
-      .error_feedback = !settings.flag(key_of("no_error_feedback")),
-      .residual_decay = settings.number(key_of("residual_decay")),
-      .ef21 = settings.flag(key_of("ef21")),
-      .density_of = settings.text(key_of("density_of")),
-      .selector = settings.text(key_of("selector")),
-      .exchange = settings.text(key_of("exchange")),
-      .bucket_bytes = static_cast<size_t>(settings.number(key_of("bucket_mib")) * 0x1p20),
-      .seed = static_cast<uint64_t>(settings.integer(key_of("seed")))};
-  if (const std::string scope = settings.text(key_of("scope")); scope != "auto")
+SgdConfig config_of(const Settings& own, const Settings& settings) {
+  SgdConfig config{.sparsifier = own.text(key_of("sparsifier")),
+                   .momentum = own.number(key_of("momentum")),
+                   .weight_decay = 0,
+                   .nesterov = own.flag(key_of("nesterov")),
+                   .error_feedback = !own.flag(key_of("no_error_feedback")),
+                   .residual_decay = own.number(key_of("residual_decay")),
+                   .ef21 = own.flag(key_of("ef21")),
+                   .density_of = own.text(key_of("density_of")),
+                   .selector = own.text(key_of("selector")),
+                   .exchange = own.text(key_of("exchange")),
+                   .bucket_bytes = static_cast<size_t>(own.number(key_of("bucket_mib")) * 0x1p20),
+                   .seed = static_cast<uint64_t>(own.integer(key_of("seed")))};
+  if (const std::string scope = own.text(key_of("scope")); scope != "auto")
     config.scope = scope == "layer" ? Scope::layer : Scope::model;
-  if (const std::string text = settings.text(key_of("momentum_correction")); text != "auto")
+  if (const std::string text = own.text(key_of("momentum_correction")); text != "auto")
     config.momentum_before = text == "on";
   check(config.error_feedback || config.residual_decay == 1,
         "[thinwire] residual_decay has no effect with no_error_feedback");
@@ -116,7 +120,7 @@ SgdConfig config_of(const Settings& settings) {
   // momentum after the mean is that of the caller's optimizer
   if (!resolve_sparsifier(config, settings).momentum_before) {
     for (const char* option : {"momentum", "nesterov"})
-      check(!settings.was_set(key_of(option)),
+      check(!own.was_set(key_of(option)),
             "[thinwire] option \"{}\" acts only with a momentum before the selection; without one "
             "the optimizer that takes the mean has it",
             option);
@@ -162,13 +166,13 @@ struct thinwire_reducer {
   thinwire_reducer(thinwire_group& of, const char* options, const thinwire_tensor* tensors,
                    size_t count)
       : group(of),
-        settings(read_options(options)),
-        ctx(Device::cpu, static_cast<int>(settings.integer(key_of("threads_per_rank")))) {
+        chosen(read_options(options)),
+        ctx(Device::cpu, static_cast<int>(chosen.own.integer(key_of("threads_per_rank")))) {
     ParameterArena arena = arena_of(ctx, tensors, count);
     if (group.link && group.link->topology().ranks_per_node > 1)  // of a file
       settings.set_default(kNodeSetting, std::to_string(group.link->topology().ranks_per_node));
-    check_same_ranks(group.comm(), arena, common_options(settings));
-    config = config_of(settings);
+    check_same_ranks(group.comm(), arena, common_options(chosen));
+    config = config_of(chosen.own, chosen.settings);
     mean = std::make_unique<GradientMean>(ctx, group.comm(), std::move(arena), config, settings);
     const std::vector<std::string> unread = settings.unread({});
     check(unread.empty(), "[thinwire] {} has no effect: no part of this reducer reads it",
@@ -195,7 +199,8 @@ struct thinwire_reducer {
   }
 
   thinwire_group& group;
-  Settings settings;
+  Chosen chosen;
+  Settings& settings = chosen.settings;
   SgdConfig config;
   Context ctx;
   std::unique_ptr<GradientMean> mean;

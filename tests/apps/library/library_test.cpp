@@ -190,6 +190,9 @@ TEST(Library, RefusesWrongOptionsTensorsAndSteps) {
               "without one the optimizer that takes the mean has it");
     EXPECT_NE(refused(R"({"set": {"gaussiank.refin": "paper"}})").find("gaussiank.refine"),
               std::string::npos);
+    const std::string unknown = refused(R"({"set": {"reducer.seed": 2}})");
+    EXPECT_TRUE(unknown.starts_with(R"(unknown setting "reducer.seed")")) << unknown;
+    EXPECT_EQ(unknown.find("reducer.scope"), std::string::npos) << unknown;
     EXPECT_NE(refused(R"({"sparsifier": "topk", "set": {"gaussiank.refine": "histogram"}})")
                   .find("gaussiank.refine has no effect"),
               std::string::npos);
