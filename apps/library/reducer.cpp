@@ -190,12 +190,10 @@ struct thinwire_reducer {
   }
   /// Whose state a block of bytes is.
   std::map<std::string, std::string> identity() const {
-    std::string options;
-    for (const auto& [key, value] : settings.values())
-      if (key != key_of("threads_per_rank")) options += fmt::format("{}={} ", key, value);
-    return {{"rank", fmt::format("{} of {}", group.base.rank(), group.base.size())},
-            {"tensors", fmt::format("{:016x}", mean->arena().layout_hash())},
-            {"options", options}};
+    std::map<std::string, std::string> identity = common_options(chosen);
+    identity["rank"] = fmt::format("{} of {}", group.base.rank(), group.base.size());
+    identity["hash of the tensors"] = fmt::format("{:016x}", mean->arena().layout_hash());
+    return identity;
   }
 
   thinwire_group& group;
@@ -284,8 +282,9 @@ int thinwire_reducer_load(thinwire_reducer* reducer, const void* state, size_t b
     check(file.sealed(), "[thinwire] the state has no checksum");
     for (const auto& [key, value] : reducer->identity()) {
       const auto saved = file.metadata().find(key);
-      const bool same = saved != file.metadata().end() && saved->second == value;
-      check(same, "[thinwire] the state has other {} than this reducer", key);
+      const std::string then = saved == file.metadata().end() ? "" : saved->second;
+      check(then == value, "[thinwire] {} is \"{}\" in the state, \"{}\" in this reducer", key,
+            then, value);
     }
     // all of it is checked before any of it is taken
     std::vector<std::pair<std::span<std::byte>, std::span<const std::byte>>> copies;

@@ -149,9 +149,10 @@ TEST(Library, RefusesStatesOfOthers) {
     return text;
   };
   const char* const topk = R"({"sparsifier": "topk"})";
-  EXPECT_EQ(load(topk, states[0], 1), "[thinwire] the state has other rank than this reducer");
+  EXPECT_EQ(load(topk, states[0], 1),
+            R"([thinwire] rank is "0 of 2" in the state, "1 of 2" in this reducer)");
   EXPECT_EQ(load(R"({"sparsifier": "topk", "residual_decay": 0.5})", states[0], 0),
-            "[thinwire] the state has other options than this reducer");
+            R"([thinwire] residual_decay is "1.0" in the state, "0.5" in this reducer)");
   std::vector<char> damaged = states[0];
   damaged[damaged.size() - 5] ^= 1;
   EXPECT_NE(load(topk, damaged, 0).find("the state"), std::string::npos);
