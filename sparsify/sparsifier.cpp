@@ -48,8 +48,7 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
   check(!exchange.dense || !selects,
         "[train] exchange {} sums whole gradients and takes no selector ({})", sparsifier.exchange,
         sparsifier.selector);
-  check(exchange.dense || selects, "[train] exchange {} needs a selector (--selector)",
-        sparsifier.exchange);
+  check(exchange.dense || selects, "[train] exchange {} needs a selector", sparsifier.exchange);
   check(!exchange.one_rank_selects || !sparsifier.momentum_before,
         "[train] exchange {} excludes momentum correction: only one rank selects in a step, and "
         "the others would keep their momentum as it is",
@@ -62,7 +61,7 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
   check(config.density_of.empty() || selects,
         "[train] density-of needs a selector; {} selects nothing", config.sparsifier);
   check(config.density_of.empty() || sparsifier.scope == Scope::layer,
-        "[train] density-of needs a selection from each tensor; add --scope layer");
+        "[train] density-of needs a selection from each tensor: scope layer");
   check(config.density_of.empty() || !shared,
         "[train] density-of excludes a selector with the same indices on all ranks ({})",
         sparsifier.selector);

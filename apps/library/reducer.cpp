@@ -49,7 +49,7 @@ const std::vector<Setting>& reducer_options() {
        .most = 1},
       {.key = "density_of", .value = "", .help = "densities of tensors, as layer1.*=0.01,fc=1"},
       {.key = "ef21", .value = "false", .help = "EF21 in place of error feedback"},
-      {.key = "seed", .value = "1", .help = "of random draws", .least = 0, .most = 1e15},
+      {.key = "seed", .value = "1", .help = "of random draws", .least = 0, .most = 4294967295},
       {.key = "threads_per_rank", .value = "1", .help = "CPU threads", .least = 1, .most = 4096},
   };
   return options;
@@ -117,8 +117,15 @@ SgdConfig config_of(const Settings& own, const Settings& settings) {
   check(config.error_feedback || config.residual_decay == 1,
         "[thinwire] residual_decay has no effect with no_error_feedback");
   check(config.momentum > 0 || !config.nesterov, "[thinwire] nesterov needs a momentum above 0");
+  check(config.momentum > 0 || !config.momentum_before.value_or(false),
+        "[thinwire] momentum_correction needs a momentum above 0");
+  const Sparsifier parts = resolve_sparsifier(config, settings);
+  check(config.error_feedback || keeps_residual(parts),
+        "[thinwire] no_error_feedback has no effect: {} keeps no residual", config.sparsifier);
+  check(!own.was_set(key_of("bucket_mib")) || parts.scope == Scope::layer,
+        "[thinwire] bucket_mib has no effect: the scope is not layer");
   // momentum after the mean is that of the caller's optimizer
-  if (!resolve_sparsifier(config, settings).momentum_before) {
+  if (!parts.momentum_before) {
     for (const char* option : {"momentum", "nesterov"})
       check(!own.was_set(key_of(option)),
             "[thinwire] option \"{}\" acts only with a momentum before the selection; without one "

@@ -112,7 +112,7 @@ TEST(TensorDensity, RefusesWhatNamesNoTensorOrDensity) {
     EXPECT_EQ(
         error(by_tensor(wrong)),
         fmt::format("[train] density-of has {}; expected a density above 0 and at most 1", wrong));
-  EXPECT_NE(error({.sparsifier = kTopk, .density_of = "fc=1"}).find("add --scope layer"),
+  EXPECT_NE(error({.sparsifier = kTopk, .density_of = "fc=1"}).find("scope layer"),
             std::string::npos);
   EXPECT_NE(error(by_tensor("fc=1", "oktopk")).find("one threshold for all tensors"),
             std::string::npos);

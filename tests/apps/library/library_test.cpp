@@ -3,6 +3,8 @@
 #include <fstream>
 #include <limits>
 
+#include "apps/train/config.h"
+#include "engine/io/safetensors.h"
 #include "tests/apps/library/library_rig.h"
 #include "tests/support/temp_folder.h"
 
@@ -273,6 +275,48 @@ TEST(Library, RanksWithOtherTensorsOrOptionsAreAMisuseOnAll) {
   EXPECT_EQ(said_to({"{}", R"({"set": {"wire.values": "bf16"}})"}),
             differ("wire.values", "f32", "bf16"));
   EXPECT_EQ(said_to({"{}", R"({"threads_per_rank": 2})"}), "");
+}
+
+TEST(Library, OptionsHaveTheDefaultsAndRangesOfTrain) {
+  const Json of_train = TrainConfig().json();
+  on_threads(1, [&](thinwire_group* group) {
+    const std::vector<char> state = LibraryRig(group, "{}").saved();
+    const auto bytes = std::as_bytes(std::span(state));
+    const SafetensorsReader file("state", std::vector<std::byte>(bytes.begin(), bytes.end()));
+    for (const char* key : {"sparsifier", "selector", "exchange", "scope", "momentum_correction",
+                            "momentum", "nesterov", "bucket_mib", "no_error_feedback",
+                            "residual_decay", "density_of", "ef21", "seed"}) {
+      const Json& standard = of_train.at(key);
+      EXPECT_EQ(file.metadata().at(key),
+                standard.is_string() ? standard.get<std::string>() : standard.dump());
+    }
+  });
+  for (const char* key : {"scope", "momentum_correction", "momentum", "nesterov", "bucket_mib",
+                          "no_error_feedback", "residual_decay", "ef21", "seed"})
+    for (const char* value : {"-1", "0", "0.5", "1", "1.5", "1e6", "2e6", "4294967295",
+                              "4294967296", "true", "\"layer\"", "\"off\"", "\"x\""}) {
+      const std::string options = fmt::format(R"({{"{}": {}}})", key, value);
+      TrainConfig config;
+      bool refused = false;
+      try {
+        config.table().set_json(Json::parse(options), "train");
+      } catch (const UserError&) {
+        refused = true;
+      }
+      const std::string said = said_to({options});
+      EXPECT_EQ(said.starts_with("2 [settings]"), refused) << options << " " << said;
+    }
+}
+
+TEST(Library, RefusesOptionsWithoutAnEffect) {
+  for (const auto& [options, text] : std::map<std::string, std::string>{
+           {R"({"no_error_feedback": true})", "no_error_feedback has no effect: dense keeps no"},
+           {R"({"bucket_mib": 2})", "bucket_mib has no effect: the scope is not layer"},
+           {R"({"sparsifier": "dgc", "momentum_correction": "on", "momentum": 0})",
+            "momentum_correction needs a momentum above 0"},
+           {R"({"sparsifier": "topk", "density_of": "layer1.*=1"})", "each tensor: scope layer"}})
+    EXPECT_NE(said_to({options}).find(text), std::string::npos) << options;
+  EXPECT_EQ(said_to({R"({"sparsifier": "topk", "scope": "layer", "bucket_mib": 2})"}), "");
 }
 
 TEST(Library, TensorsOfAnyNumberOfDimensions) {
