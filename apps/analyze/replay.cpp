@@ -22,8 +22,10 @@ struct RankStep {
 std::vector<RankStep> step_of(const std::vector<Recording>& ranks, const SgdConfig& config,
                               const Settings& settings, double density, int threads) {
   std::vector<RankStep> steps(ranks.size());
-  const ExchangeEntry& exchange =
-      exchanges().find(resolve_sparsifier(config, settings).exchange).value;
+  const Sparsifier parts = resolve_sparsifier(config, settings);
+  const ExchangeEntry& exchange = exchanges().find(parts.exchange).value;
+  // a sum may measure the link in its first step, and keeps nothing else
+  const int runs = keeps_residual(parts) ? 1 : 2;
   run_on_threads(static_cast<int>(ranks.size()), [&](Communicator& comm) {
     const Recording& mine = ranks[static_cast<size_t>(comm.rank())];
     RankStep& step = steps[static_cast<size_t>(comm.rank())];
@@ -32,10 +34,12 @@ std::vector<RankStep> step_of(const std::vector<Recording>& ranks, const SgdConf
     ParameterArena tensors = mine.arena();
     tensors.allocate(ctx, {});
     GradientMean mean(ctx, comm, std::move(tensors), config, settings);
-    std::ranges::copy(mine.u, mean.arena().gradients().begin());
-    barrier(comm);
-    step.report = mean.run(
-        {.step = static_cast<uint64_t>(std::max<int64_t>(mine.step, 1) - 1), .density = density});
+    for (int run = 0; run < runs; ++run) {
+      std::ranges::copy(mine.u, mean.arena().gradients().begin());
+      barrier(comm);
+      step.report = mean.run(
+          {.step = static_cast<uint64_t>(std::max<int64_t>(mine.step, 1) - 1), .density = density});
+    }
     const std::span<float> e = mean.sgd().residual(), all = mean.arena().values();
     const auto made = exchange(settings, {.machines = gather(comm, comm.machine())});
     // the residual of a rank that leads others is of the sum of theirs

@@ -135,7 +135,8 @@ THINWIRE_API int thinwire_reducer_save(thinwire_reducer* reducer, void* state, s
 /* Continues from such a state of the same rank of as many ranks, tensors and options. */
 THINWIRE_API int thinwire_reducer_load(thinwire_reducer* reducer, const void* state, size_t bytes);
 
-/* Bytes that all ranks together send in a step at this density. */
+/* Predicted bytes that all ranks together send in a step at this density. A method whose volume
+   depends on the gradients may send others. */
 THINWIRE_API int thinwire_reducer_bytes(const thinwire_reducer* reducer, double density,
                                         uint64_t* bytes);
 /* Predicted seconds of such a step's exchange on a link, such as "1Gbit,0.1ms". */

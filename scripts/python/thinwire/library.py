@@ -144,7 +144,7 @@ class Reducer:
         call("thinwire_reducer_load", self.handle, state, c_size_t(len(state)))
 
     def bytes(self, density):
-        """Bytes that all ranks together send in a step."""
+        """Predicted bytes that all ranks together send in a step."""
         result = c_uint64()
         call("thinwire_reducer_bytes", self.handle, c_double(density), byref(result))
         return result.value

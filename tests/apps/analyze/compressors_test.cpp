@@ -132,11 +132,15 @@ TEST(Compressors, EverySparsifierHasARowOnAnyNumberOfRanks) {
     }
     const auto rows = compress(folder, files + "--density 0.02 --iterations 1");
     ASSERT_EQ(rows.size(), sparsifiers().names().size());
+    std::map<std::string, double> bytes;
     for (size_t i = 0; i < rows.size(); ++i) {
+      bytes[rows[i].at("sparsifier")] = number(rows[i], "bytes");
       EXPECT_EQ(rows[i].at("sparsifier"), sparsifiers().names()[i]);
       EXPECT_GE(number(rows[i], "error"), 0) << rows[i].at("sparsifier");
       EXPECT_LE(number(rows[i], "error"), 1) << rows[i].at("sparsifier");
     }
+    // without what it sends to measure the link
+    EXPECT_LE(bytes.at("bsp"), 1.1 * bytes.at("dense"));
   }
 }
 
