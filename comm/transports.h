@@ -11,6 +11,9 @@
 
 namespace tw {
 
+/// The most seconds of a timeout: the clock cannot hold much more.
+inline constexpr double kLongestTimeout = 1e9;
+
 /// One rank, no messages.
 std::unique_ptr<Communicator> make_self_communicator();
 

@@ -1,6 +1,4 @@
 // The groups of thinwire.h.
-#include <cmath>
-
 #include "apps/library/handles.h"
 #include "comm/transports.h"
 
@@ -93,7 +91,8 @@ int thinwire_group_size(const thinwire_group* group) { return group ? group->bas
 int thinwire_group_set_timeout(thinwire_group* group, double seconds) {
   return guarded([&] {
     need(group, "group");
-    check(seconds >= 0 && std::isfinite(seconds), "[thinwire] a timeout of {} seconds", seconds);
+    check(seconds >= 0 && seconds <= kLongestTimeout,
+          "[thinwire] a timeout of {} seconds; expected 0 to {}", seconds, kLongestTimeout);
     group->base.set_timeout(seconds);
     if (group->link) group->link->set_timeout(seconds);
   });

@@ -98,7 +98,7 @@ double start_timeout() {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   check(error == std::errc{} && end == text.data() + text.size() && seconds >= 0,
         "[mpi] THINWIRE_START_TIMEOUT is {}; expected seconds, at least 0 (0: no limit)", text);
-  return std::min(seconds, 1e9);  // the clock cannot hold much more
+  return std::min(seconds, kLongestTimeout);
 }
 
 /// Ends this process, and thereby the job, because other ranks have not started. The lowest rank

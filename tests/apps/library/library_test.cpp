@@ -231,6 +231,9 @@ TEST(Library, RefusesWrongOptionsTensorsAndSteps) {
     EXPECT_EQ(rig.step(0, std::numeric_limits<double>::quiet_NaN()), THINWIRE_MISUSE);
     EXPECT_EQ(thinwire_reducer_step(rig.reducer, nullptr, nullptr, nullptr), THINWIRE_MISUSE);
     EXPECT_EQ(rig.step(0), THINWIRE_OK);
+    for (const double seconds : {-1.0, 1e10, std::numeric_limits<double>::quiet_NaN()})
+      EXPECT_EQ(thinwire_group_set_timeout(group, seconds), THINWIRE_MISUSE) << seconds;
+    EXPECT_EQ(thinwire_group_set_timeout(group, 1e9), THINWIRE_OK);
   });
   EXPECT_EQ(thinwire_group_of_callbacks(nullptr, nullptr), THINWIRE_MISUSE);
   thinwire_callbacks callbacks{};
