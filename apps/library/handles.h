@@ -10,6 +10,7 @@
 #include "apps/library/thinwire.h"
 #include "comm/link/link.h"
 #include "engine/core/error.h"
+#include "engine/core/utf8.h"
 
 /// Seconds that a rank waits for another one, unless its caller says otherwise.
 inline constexpr double kTimeout = 60;
@@ -63,7 +64,7 @@ class KeepThreads {
 template <class Body>
 int guarded(const Body& body) {
   const auto failed = [](int code, const std::string& text) {
-    last_error() = text;
+    last_error() = printable(text);  // one line
     return code;
   };
   const KeepThreads keep;

@@ -224,6 +224,8 @@ TEST(Library, RefusesWrongOptionsTensorsAndSteps) {
     EXPECT_EQ(wrong_tensor(empty, 1), "[tensors] a: an extent is 0");
     EXPECT_EQ(wrong_tensor(nameless, 1), "[thinwire] the name of a tensor is NULL");
     EXPECT_NE(wrong_tensor(twice, 2).find("layer0.weight"), std::string::npos);
+    const thinwire_tensor lines[] = {{"a\nb", kFirst, 2}, {"a\nb", kFirst, 2}};
+    EXPECT_EQ(wrong_tensor(lines, 2), "[tensors] two tensors are called a\\x0ab");
 
     LibraryRig rig(group, R"({"sparsifier": "topk"})");
     EXPECT_EQ(rig.step(0, 0), THINWIRE_MISUSE);
