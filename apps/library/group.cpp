@@ -118,5 +118,7 @@ int thinwire_group_abort(thinwire_group* group, const char* reason) {
 }
 
 void thinwire_group_free(thinwire_group* group) {
-  if (group != nullptr && group->owned) delete group;
+  if (group == nullptr || !group->owned) return;
+  group->freed = true;
+  if (group->reducers == 0) delete group;
 }

@@ -29,6 +29,7 @@ struct thinwire_group {
   std::unique_ptr<tw::LinkCommunicator> link;
   std::shared_ptr<void> only;  // of a group of MPI, while it lives
   int reducers = 0;
+  bool freed = false;  // it lives until its last reducer is freed
 };
 
 namespace tw {

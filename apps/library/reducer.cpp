@@ -334,4 +334,9 @@ int thinwire_reducer_seconds(const thinwire_reducer* reducer, const char* link, 
   });
 }
 
-void thinwire_reducer_free(thinwire_reducer* reducer) { delete reducer; }
+void thinwire_reducer_free(thinwire_reducer* reducer) {
+  if (reducer == nullptr) return;
+  thinwire_group* const group = &reducer->group;
+  delete reducer;
+  if (group->freed && group->reducers == 0) delete group;
+}

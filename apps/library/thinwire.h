@@ -80,7 +80,7 @@ THINWIRE_API int thinwire_group_set_timeout(thinwire_group* group, double second
 THINWIRE_API int thinwire_group_set_link(thinwire_group* group, const char* link);
 /* Ends the waits of the other ranks, with a reason. Of a group of MPI it ends all processes. */
 THINWIRE_API int thinwire_group_abort(thinwire_group* group, const char* reason);
-/* After its reducers. NULL is nothing. */
+/* NULL is nothing. A group that still has reducers is freed with the last of them. */
 THINWIRE_API void thinwire_group_free(thinwire_group* group);
 
 /* ---- reducers ---- */
@@ -99,8 +99,8 @@ typedef struct {
    sparsifier, selector, exchange, scope, momentum_correction, bucket_mib, no_error_feedback,
    residual_decay, density_of, ef21, momentum and nesterov (of a momentum before the selection),
    seed, threads_per_rank (1), and in "set" the settings of --set, such as {"wire.values": "bf16"};
-   NULL: all defaults. The group outlives it. Collective: a misuse on all ranks if their tensors or
-   options differ, but for threads_per_rank. */
+   NULL: all defaults. Collective: a misuse on all ranks if their tensors or options differ, but for
+   threads_per_rank. */
 THINWIRE_API int thinwire_reducer_create(thinwire_group* group, const char* options,
                                          const thinwire_tensor* tensors, size_t count,
                                          thinwire_reducer** reducer);

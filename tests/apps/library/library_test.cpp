@@ -1,5 +1,6 @@
 // The C interface: its groups, its states, and what it answers to wrong calls.
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <limits>
 
@@ -64,6 +65,27 @@ TEST(Library, AFailedCallbackIsAFaultAndAbortTellsTheOthers) {
   EXPECT_EQ(thinwire_group_abort(group, "test"), THINWIRE_OK);
   EXPECT_EQ(aborts, 1);
   thinwire_group_free(group);
+}
+
+/// Rank 1 of two ranks that send the same; messages of one direction fail.
+thinwire_group* echoing_group() {
+  thinwire_callbacks callbacks{.rank = 1, .size = 2, .user = nullptr, .exchange = {}, .abort = {}};
+  callbacks.exchange = [](void*, int to, const void* out, size_t out_bytes, int from, void* in,
+                          size_t, double) -> int64_t {
+    if (to < 0 || from < 0) return -1;
+    std::memcpy(in, out, out_bytes);
+    return static_cast<int64_t>(out_bytes);
+  };
+  thinwire_group* group = nullptr;
+  EXPECT_EQ(thinwire_group_of_callbacks(&callbacks, &group), THINWIRE_OK);
+  return group;
+}
+
+TEST(Library, AGroupThatIsFreedFirstLivesUntilItsLastReducerIsFreed) {
+  thinwire_group* const group = echoing_group();
+  LibraryRig one(group, R"({"sparsifier": "topk"})"), last(group, "{}");
+  thinwire_group_free(group);
+  EXPECT_EQ(one.step(0), THINWIRE_OK) << thinwire_error();
 }
 
 TEST(Library, AStopOfOneRankReachesAll) {
