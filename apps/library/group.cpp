@@ -26,8 +26,10 @@ class CallbackCommunicator : public Communicator {
   size_t do_exchange(Context&, int to, ConstBytes out, int from, Bytes in) override {
     const int64_t received = callbacks_.exchange(callbacks_.user, to, out.data(), out.size(), from,
                                                  in.data(), in.size(), timeout());
-    check<Fault>(received >= 0, "[callbacks] rank {}: the exchange with ranks {} and {} failed",
-                 rank(), to, from);
+    if (received < 0)
+      fail<Fault>("[callbacks] rank {}: the exchange{}{} failed", rank(),
+                  to < 0 ? "" : fmt::format(" to rank {}", to),
+                  from < 0 ? "" : fmt::format(" from rank {}", from));
     check<Fault>(static_cast<size_t>(received) <= in.size(),
                  "[callbacks] rank {}: {} bytes from rank {}; at most {} fit", rank(), received,
                  from, in.size());

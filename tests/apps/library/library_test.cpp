@@ -61,7 +61,7 @@ TEST(Library, AFailedCallbackIsAFaultAndAbortTellsTheOthers) {
   thinwire_reducer* reducer = nullptr;
   EXPECT_EQ(thinwire_reducer_create(group, nullptr, kTensors, 3, &reducer), THINWIRE_FAULT);
   EXPECT_EQ(reducer, nullptr);
-  EXPECT_STREQ(thinwire_error(), "[callbacks] rank 1: the exchange with ranks 0 and 0 failed");
+  EXPECT_STREQ(thinwire_error(), "[callbacks] rank 1: the exchange to rank 0 from rank 0 failed");
   EXPECT_EQ(thinwire_group_abort(group, "test"), THINWIRE_OK);
   EXPECT_EQ(aborts, 1);
   thinwire_group_free(group);
@@ -86,6 +86,14 @@ TEST(Library, AGroupThatIsFreedFirstLivesUntilItsLastReducerIsFreed) {
   LibraryRig one(group, R"({"sparsifier": "topk"})"), last(group, "{}");
   thinwire_group_free(group);
   EXPECT_EQ(one.step(0), THINWIRE_OK) << thinwire_error();
+}
+
+TEST(Library, AFailedExchangeNamesOnlyTheSidesThatItHas) {
+  thinwire_group* const group = echoing_group();
+  LibraryRig rig(group, R"({"sparsifier": "gtopk"})");
+  EXPECT_EQ(rig.step(0), THINWIRE_FAULT);
+  EXPECT_STREQ(thinwire_error(), "[callbacks] rank 1: the exchange to rank 0 failed");
+  thinwire_group_free(group);
 }
 
 TEST(Library, AStopOfOneRankReachesAll) {
