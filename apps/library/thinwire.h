@@ -20,7 +20,8 @@ extern "C" {
 
 #define THINWIRE_API __attribute__((visibility("default")))
 
-/* The major part of the version changes when a program must be compiled again. */
+/* The version of this interface, as in libthinwire.so.1, not that of the library. It changes when a
+   program must be compiled again. */
 #define THINWIRE_API_VERSION 1
 
 enum {
@@ -32,7 +33,7 @@ enum {
 
 /* `THINWIRE_API_VERSION` of the library in use. */
 THINWIRE_API int thinwire_api_version(void);
-/* The version, such as 0.3.0. */
+/* The version of the library, such as 0.3.0. */
 THINWIRE_API const char* thinwire_version(void);
 /* One line about the last call of this thread that failed; valid until its next call. */
 THINWIRE_API const char* thinwire_error(void);
