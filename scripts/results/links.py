@@ -122,7 +122,7 @@ RACKS_OF = 32  # nodes; their uplink has the rate of ten of them
 
 def scale(bench):
     """Seconds at up to 1,024 ranks, which are threads of one process, and what they cost here."""
-    size, density = "256K", 0.0025  # more entries, or oktopk, of 1,024 ranks take over 24 GiB
+    size, density = "256K", 0.0025
     racks = [{"first": first, "last": first + RACKS_OF - 1, "link": "10Gbit,0.01ms"}
              for first in range(0, 1024, RACKS_OF)]
     with tempfile.TemporaryDirectory() as folder:
@@ -133,11 +133,13 @@ def scale(bench):
         for name, link in links.items():
             rows = []
             for ranks in (64, 256, 1024):
-                # a ring of 1,024 ranks has two million messages
-                dense = ["recursive_halving", "binomial_tree"] + ["ring"] * (ranks < 1024)
-                sparse = ["allgather", "gtopk", "scalecom"] + ["oktopk"] * (ranks < 1024)
+                # a ring of 1,024 ranks has two million messages, oktopk takes over 24 GiB
+                few = ranks < 1024
+                dense = ["recursive_halving", "binomial_tree", "linear_pipeline", *["ring"] * few]
+                sparse = ["allgather", "gtopk", "exact", "scalecom", *["oktopk"] * few]
                 for collective, algorithm in [*(("allreduce", one) for one in dense),
-                                              *(("sparse", one) for one in sparse)]:
+                                              *(("sparse", one) for one in sparse),
+                                              ("low_rank", "quantized"), ("low_rank", "powersgd")]:
                     began = time.monotonic()
                     row = bench("--workers", ranks, "--link", link, "-b", size, "-e", size,
                                 "--simulated-clock", "-n", 1, "-w", 1, "--density", density,
