@@ -14,7 +14,6 @@ where it is 0. Needs torchvision.
 
 usage: imagenet.py [logits] [resnet18 resnet50 vgg11_bn_imagenet]
 """
-import pathlib
 import sys
 
 import numpy as np
@@ -27,6 +26,7 @@ import cifar
 from cifar import DEVIATION, MEAN, hash_words, kept, parameter_value, short, unit
 from torch_training import philox
 
+FOLDER = cifar.ROOT / "tests/models/golden"
 BATCH = 2
 SEED, STEP = 7, 3  # of the dropout masks
 RESNETS = [f"resnet{depth}" for depth in (18, 34, 50, 101, 152)]
@@ -160,21 +160,16 @@ def gradients(name):
     return {"model": name, "loss": loss, "tensors": tensors}
 
 
-def write(name, value):
-    folder = pathlib.Path(__file__).resolve().parents[2] / "tests/models/golden"
-    cifar.write(folder / f"{name}.json", value)
-
-
 def main():
     torch.set_num_threads(1)
     wanted = sys.argv[1:] or ["logits", *GRADIENTS]
     if "logits" in wanted:
-        write("imagenet", {"torch": torch.__version__, "torchvision": torchvision.__version__,
-                           "batch": BATCH, "mean": MEAN, "deviation": DEVIATION,
-                           "models": {name: logits(name) for name in MODELS}})
+        cifar.write(FOLDER / "imagenet.json", {
+            "torch": torch.__version__, "torchvision": torchvision.__version__, "batch": BATCH,
+            "mean": MEAN, "deviation": DEVIATION, "models": {m: logits(m) for m in MODELS}})
     for name in GRADIENTS:
         if name in wanted:
-            write(name, gradients(name))
+            cifar.write(FOLDER / f"{name}.json", gradients(name))
 
 
 if __name__ == "__main__":

@@ -7,20 +7,16 @@ The gradients come from the integer hash of (name, index) in cifar.py, which the
 too. The file has the random Q of the first step, the mean of each step, and the last residual of
 the last process. Tensors are compressed if that saves elements (min_compression_rate 1, as in
 Thinwire).
-
-usage: powersgd.py [--output FILE]
 """
-import argparse
-import pathlib
 import tempfile
 
 import numpy as np
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hook
 
-from cifar import unit, write
+from cifar import ROOT, unit, write
+from torch_training import on_processes
 
 SHAPES = [(9, 11), (3,), (5, 4), (2, 3, 7)]
 FACTORS = [1, 2, 4]
@@ -63,9 +59,8 @@ def gradient(process, step):
     return torch.from_numpy(unit(f"powersgd.{process}.{step}", size).astype(np.float32))
 
 
-def run(process, store, results):
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=process,
-                            world_size=PROCESSES)
+def run(results):
+    process = dist.get_rank()
     for rank in FACTORS:
         state = hook.PowerSGDState(process_group=None, matrix_approximation_rank=rank,
                                    start_powerSGD_iter=2, min_compression_rate=1)
@@ -89,7 +84,6 @@ def run(process, store, results):
                 hook._orthogonalize = keep
             steps.append((mean.clone(), state.error_dict[0].clone()))
         torch.save((first, steps), f"{results}/{rank}-{process}")
-    dist.destroy_process_group()
 
 
 def rounded(values):
@@ -97,13 +91,9 @@ def rounded(values):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    default = pathlib.Path(__file__).parents[2] / "tests/sparsify/golden/powersgd.json"
-    parser.add_argument("--output", type=pathlib.Path, default=default)
-    output = parser.parse_args().output
     golden = {"torch": torch.__version__, "shapes": SHAPES, "factors": {}}
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(run, args=(f"{folder}/store", folder), nprocs=PROCESSES)
+        on_processes(PROCESSES, run, folder)
         for rank in FACTORS:
             results = [torch.load(f"{folder}/{rank}-{p}") for p in range(PROCESSES)]
             first, steps = results[0]
@@ -112,7 +102,7 @@ def main():
                 "q": [rounded(matrix[0].T) for matrix in first],
                 "means": [rounded(mean) for mean, _ in steps],
                 "residual": rounded(results[-1][1][-1][1])}
-    write(output, golden)
+    write(ROOT / "tests/sparsify/golden/powersgd.json", golden)
 
 
 if __name__ == "__main__":
