@@ -27,13 +27,14 @@ REASONS = {
     r"no matplotlib": "python3 -c 'import matplotlib' || /usr/bin/python3 -c 'import matplotlib'",
     r"package tensorboard": "python3 -c 'import tensorboard'",
     r"package jsonschema": "python3 -c 'import jsonschema'",
-    r"no Python with pandas": "python3 -c 'import pandas' || /usr/bin/python3 -c 'import pandas'",
-    r"has no pandas": "python3 -c 'import pandas, duckdb'",
-    r"has no tensorboard": "python3 -c 'import tensorboard, mlflow, wandb'",
-    r"no PyTorch": "python3 -c 'import torch'",
+    r"no Python with pandas":
+        "for p in $PYTHON python3 /usr/bin/python3; do $p -c 'import pandas' && exit; done; false",
+    r"has no pandas": "$PYTHON -c 'import pandas, duckdb'",
+    r"has no tensorboard": "$PYTHON -c 'import tensorboard, mlflow, wandb'",
+    r"no PyTorch": "$PYTHON -c 'import torch'",
     r"no pkg-config": "command -v pkg-config",
-    r"has no onnx": "python3 -c 'import onnx, onnxruntime, safetensors'",
-    r"has no torchvision": "python3 -c 'import torchvision, safetensors, PIL'",
+    r"has no onnx": "$PYTHON -c 'import onnx, onnxruntime, safetensors'",
+    r"has no torchvision": "$PYTHON -c 'import torchvision, safetensors, PIL'",
     r"needs Chromium": "command -v chromium chromium-browser google-chrome",
     r"needs? root": '[ "$(id -u)" = 0 ]',
     r"is missing \(package": "command -v ip && command -v sshd && command -v unshare",
@@ -58,8 +59,9 @@ def skips(case):
 
 
 def is_met(command, build):
+    python = os.environ.get("THINWIRE_PYTHON", "python3")
     return command is not None and subprocess.run(
-        ["bash", "-c", command], env={**os.environ, "BUILD": build}, check=False,
+        ["bash", "-c", command], env={**os.environ, "BUILD": build, "PYTHON": python}, check=False,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
