@@ -1,6 +1,8 @@
 """Trainings of PyTorch beside `train`: the same batches of CIFAR-10, processes that exchange."""
 
+import csv
 import socket
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -75,12 +77,12 @@ class Batches:
         return torch.tensor((out / 255 - mean) / deviation, dtype=torch.float32), self.labels[ids]
 
 
-def sgd(network, momentum=MOMENTUM, decay=DECAY):
+def sgd(network, momentum=MOMENTUM, decay=DECAY, rate=RATE):
     """SGD as in `train`: without weight decay of batch norm and biases."""
     parameters = list(network.parameters())
     groups = [{"params": [p for p in parameters if p.ndim > 1], "weight_decay": decay},
               {"params": [p for p in parameters if p.ndim == 1], "weight_decay": 0}]
-    return torch.optim.SGD(groups, lr=RATE, momentum=momentum)
+    return torch.optim.SGD(groups, lr=rate, momentum=momentum)
 
 
 def mean_over_ranks(value):
@@ -97,6 +99,21 @@ def step_of(model, optimizer, images, labels):
     loss.backward()
     optimizer.step()
     return loss.item()
+
+
+def steps_of_train(program, options, sparsifier, steps, folder, *more):
+    """The rows of steps.csv of a run of `train` in a new folder. A program such as
+    "mpirun -n 4 build/bin/train" has processes as ranks, one without a launcher threads."""
+    subprocess.run(
+        [*program.split(), "--model", "resnet20", "--dataset", "cifar10", "--data-dir",
+         options.data, "--workers", "0" if " " in program else str(options.ranks), "--batch-size",
+         str(options.batch), "--precision", "f32", "--threads-per-rank", "1", "--sparsifier",
+         sparsifier, "--density-warmup", "none", "--lr-schedule", "constant", "--warmup-epochs",
+         "0", "--epochs", "99", "--max-steps", str(steps), "--eval-every", "never",
+         "--output-dir", folder.parent, "--name", folder.name, "--quiet", *more],
+        check=True, stdout=subprocess.DEVNULL)
+    with open(folder / "steps.csv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def begin(work, rank, port, ranks, arguments):
