@@ -4,12 +4,14 @@
 Trains ResNet-20 by DistributedDataParallel on processes over gloo, on the same batches each time:
 without a hook, with PyTorch's PowerSGD hook, and with thinwire.ddp.Hook. Of Thinwire's hook it
 prints the seconds of selection and exchange, and what the hook takes beside them (copies, Python);
-with --link also as a share of the exchange. The processes share this machine's cores. Needs a
-Python with torch and safetensors, and libthinwire (THINWIRE_LIBRARY).
+with --link also as a share of the exchange; with --train also the exchange of that program, with
+the same settings. The processes share this machine's cores. Needs a Python with torch and
+safetensors, and libthinwire (THINWIRE_LIBRARY).
 """
 
 import argparse
 import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import mean, median
@@ -24,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/python"))
 import thinwire.ddp
 import torch_models
-from torch_training import Batches, mean_over_ranks, on_processes, sgd, step_of
+from torch_training import Batches, mean_over_ranks, on_processes, sgd, step_of, steps_of_train
 
 
 class TimedHook(thinwire.ddp.Hook):
@@ -40,7 +42,17 @@ class TimedHook(thinwire.ddp.Hook):
         return future
 
 
-def work(options, name, queue):
+def exchange_of_train(program, options, name, settings):
+    """Median milliseconds."""
+    more = [f"--set={key}={value}" for key, value in settings.items()]
+    more += [f"--link={options.link}"] if options.link else []
+    with tempfile.TemporaryDirectory() as work:
+        rows = steps_of_train(program, options, name, options.steps, Path(work) / "run",
+                              "--density", str(options.density), *more)
+    return 1e3 * median(float(row["sec_exchange"]) for row in rows[3:])
+
+
+def work(options, name, settings, queue):
     torch.manual_seed(1)
     network = torch_models.ResNet(20)
     # in one bucket: with gloo, PyTorch's PowerSGD sends those of several in an order by chance
@@ -52,8 +64,6 @@ def work(options, name, queue):
             start_powerSGD_iter=max(2, options.start))
         model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     elif name != "torch":
-        settings = ({"powersgd.rank": options.rank, "powersgd.start": options.start}
-                    if name == "powersgd" else {})
         hook = TimedHook(name, density=options.density, link=options.link,
                          set=settings).register(model)
     optimizer = sgd(network)
@@ -84,17 +94,24 @@ def main():
     parser.add_argument("--start", type=int, default=2,
                         help="steps that both PowerSGD hooks sum whole; PyTorch's needs two")
     parser.add_argument("--link", help="emulated by Thinwire's hooks, such as 100Mbit,1ms")
+    parser.add_argument("--train", action="append", default=[],
+                        help='a program, such as build/bin/train or "mpirun -n 4 build/bin/train"')
     parser.add_argument("--hooks", default="torch,torch powersgd,dense,powersgd,topk,gaussiank")
     options = parser.parse_args()
     print("hook            ms a step   select  exchange    rest   rest of exchange   bytes a step"
-          "   loss")
+          "   loss" + "".join(f"   exchange of {program}" for program in options.train))
     for name in options.hooks.split(","):
         queue = mp.get_context("fork").SimpleQueue()
-        on_processes(options.ranks, work, options, name, queue)
+        settings = ({"powersgd.rank": options.rank, "powersgd.start": options.start}
+                    if name == "powersgd" else {})
+        on_processes(options.ranks, work, options, name, settings, queue)
         seconds, parts, loss, sent = queue.get()
         cells = "".join(f"{1e3 * part:9.2f}" for part in parts) if parts else 27 * " "
         share = f"{parts[2] / parts[1]:18.3f}" if parts else 18 * " "
-        print(f"{name:15} {1e3 * seconds:9.1f}{cells}{share} {sent:14.0f}   {loss:.4f}", flush=True)
+        of_train = "".join(f"{exchange_of_train(program, options, name, settings):14.2f}"
+                           for program in options.train if parts)
+        print(f"{name:15} {1e3 * seconds:9.1f}{cells}{share} {sent:14.0f}   {loss:.4f}{of_train}",
+              flush=True)
 
 
 if __name__ == "__main__":
