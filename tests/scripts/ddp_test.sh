@@ -25,3 +25,12 @@ for example in lstm gpt; do
     --length 16 --methods topk,torch-powersgd,topk-local4 --csv "$work/$example.csv" >/dev/null
   (($(wc -l <"$work/$example.csv") == 4)) || { echo "$example:"; cat "$work/$example.csv"; exit 1; }
 done
+
+# one line for what they cannot use
+echo "a few words" >"$work/short"
+for arguments in none "text --methods foo" short "text --seeds x" "text --ranks 0"; do
+  code=0
+  # shellcheck disable=SC2086
+  "$python" scripts/examples/pytorch/lstm.py "$work/"$arguments >"$work/log" 2>&1 || code=$?
+  if ((code != 2)) || grep -q Traceback "$work/log"; then cat "$work/log" && exit 1; fi
+done

@@ -11,7 +11,7 @@ from torch import nn
 
 
 class Gpt(nn.Module):
-    def __init__(self, width=320, layers=6, heads=8, length=64):
+    def __init__(self, length, width=320, layers=6, heads=8):
         super().__init__()
         self.embedding = nn.Embedding(language.VOCABULARY, width)
         self.position = nn.Parameter(torch.zeros(length, width))

@@ -46,7 +46,7 @@ METHODS: dict[str, dict] = {  # arguments of the hook; every: of local steps
 def tokens_of(file):
     """Training and validation tokens as tensors."""
     lines = [re.findall(r"[a-z']+|[^\sa-z']", line)
-             for line in file.read_text(encoding="utf-8").lower().splitlines()]
+             for line in file.read_text(encoding="utf-8", errors="replace").lower().splitlines()]
     blocks = [[word for line in lines[i:i + 100] for word in [*line, "<end>"]]
               for i in range(0, len(lines), 100)]
     random.Random(1).shuffle(blocks)
@@ -94,10 +94,10 @@ def train(rank, port, options, make_network, make_optimizer, method, seed):
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank,
                             world_size=options.ranks)
     torch.manual_seed(seed)
-    network = make_network()
+    network = make_network(options.length)
     optimizer = make_optimizer(network.parameters())
     model, stepper, exchange, every = exchange_of(method, network, optimizer, options)
-    text, valid = tokens_of(options.text)
+    text, valid = options.tokens
     draw = random.Random(1000 * seed + rank)
     exchange_seconds, computed = exchange.seconds(options.link) / every, 0.0
     for step in range(1, options.steps + 1):
@@ -122,21 +122,37 @@ def train(rank, port, options, make_network, make_optimizer, method, seed):
     dist.destroy_process_group()
 
 
+def numbers(text):
+    return [int(number) for number in text.split(",")]
+
+
 def main(description, make_network, make_optimizer, **defaults):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("text", type=Path, help="a text file, a paragraph a line")
     parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated")
-    parser.add_argument("--seeds", default="1")
+    parser.add_argument("--seeds", type=numbers, default=[1], help="comma-separated")
     parser.add_argument("--link", default="100Mbit,1ms")
     parser.add_argument("--csv", type=Path, default=Path("language.csv"))
     defaults = {"ranks": 4, "steps": 1000, "every": 100, "density": 0.01, **defaults}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=type(value), default=value, help=f"default: {value}")
     options = parser.parse_args()
-    if not options.csv.exists():
-        options.csv.write_text("method,seed,step,perplexity,bytes,seconds\n", encoding="utf-8")
-    for seed in map(int, options.seeds.split(",")):
-        for method in options.methods.split(","):
+    for name in defaults:
+        if not 0 < getattr(options, name) <= (1 if name == "density" else math.inf):
+            parser.error(f"--{name} {getattr(options, name)} is out of range")
+    methods = options.methods.split(",")
+    if unknown := set(methods) - METHODS.keys():
+        parser.error(f"--methods: no {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}")
+    try:
+        options.tokens = tokens_of(options.text)
+        if min(map(len, options.tokens)) < options.length + 2:
+            parser.error(f"{options.text} is too short for windows of {options.length} words")
+        if not options.csv.exists():
+            options.csv.write_text("method,seed,step,perplexity,bytes,seconds\n", encoding="utf-8")
+    except OSError as error:
+        parser.error(str(error))
+    for seed in options.seeds:
+        for method in methods:
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]

@@ -22,6 +22,6 @@ class Lstm(nn.Module):
 
 
 if __name__ == "__main__":
-    language.main(__doc__.splitlines()[0], Lstm,
+    language.main(__doc__.splitlines()[0], lambda _: Lstm(),
                   lambda parameters: torch.optim.SGD(parameters, lr=5.0),
                   batch=8, length=35, clip=0.25)
