@@ -22,9 +22,12 @@ for ((i = 0; i < 400; ++i)); do
 done >"$work/text"
 for example in lstm gpt; do
   "$python" "scripts/examples/pytorch/$example.py" "$work/text" --ranks 2 --steps 2 --batch 1 \
-    --length 16 --methods topk,torch-powersgd,topk-local4 --csv "$work/$example.csv" >/dev/null
+    --length 16 --methods topk,torch-powersgd,topk-local4 --csv "$work/$example.csv" \
+    --record "$work/$example" >/dev/null
   (($(wc -l <"$work/$example.csv") == 4)) || { echo "$example:"; cat "$work/$example.csv"; exit 1; }
 done
+"$TW_BUILD/bin/analyze" compressors "$work"/gpt/step-00000002-rank-{0,1}.safetensors \
+  --sparsifiers topk --iterations 1 >/dev/null
 
 # one line for what they cannot use
 echo "a few words" >"$work/short"

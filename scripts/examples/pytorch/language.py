@@ -9,10 +9,12 @@ Each method is a hook of thinwire.ddp, PyTorch's own hook, or local steps. The C
 each validation: perplexity, bytes sent by all ranks, and the seconds that training would have
 taken on --link: the CPU time of a rank's own thread, and the predicted seconds of the exchange.
 The two whole sums at the start of PowerSGD are in the bytes, not in the seconds. draw.py draws it.
+--record writes the gradients of each rank in the last step for `analyze compressors`.
 """
 
 import argparse
 import collections
+import contextlib
 import csv
 import math
 import random
@@ -27,6 +29,7 @@ import torch.multiprocessing as mp
 from torch.nn.parallel import DistributedDataParallel
 from torch_powersgd import TorchPowerSgd
 
+import thinwire
 import thinwire.ddp
 
 VOCABULARY = 10_000
@@ -103,6 +106,11 @@ def train(rank, port, options, make_network, make_optimizer, method, seed):
     for step in range(1, options.steps + 1):
         order = [draw.randrange(len(text) - options.length - 1) for _ in range(options.batch)]
         inputs, targets = windows(text, options.length, order)
+        stepper.zero_grad()
+        if options.record and step == options.steps:
+            with getattr(model, "no_sync", contextlib.nullcontext)():
+                loss_of(model, inputs, targets).backward()
+            thinwire.record(network, step, options.record, rank, options.ranks)
         began = time.thread_time()
         stepper.zero_grad()
         loss_of(model, inputs, targets).backward()
@@ -133,6 +141,7 @@ def main(description, make_network, make_optimizer, **defaults):
     parser.add_argument("--seeds", type=numbers, default=[1], help="comma-separated")
     parser.add_argument("--link", default="100Mbit,1ms")
     parser.add_argument("--csv", type=Path, default=Path("language.csv"))
+    parser.add_argument("--record", metavar="FOLDER")
     defaults = {"ranks": 4, "steps": 1000, "every": 100, "density": 0.01, **defaults}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=type(value), default=value, help=f"default: {value}")
@@ -144,13 +153,16 @@ def main(description, make_network, make_optimizer, **defaults):
     if unknown := set(methods) - METHODS.keys():
         parser.error(f"--methods: no {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}")
     try:
-        options.tokens = tokens_of(options.text)
+        options.tokens = text, valid = tokens_of(options.text)
         if min(map(len, options.tokens)) < options.length + 2:
             parser.error(f"{options.text} is too short for windows of {options.length} words")
         if not options.csv.exists():
             options.csv.write_text("method,seed,step,perplexity,bytes,seconds\n", encoding="utf-8")
     except OSError as error:
         parser.error(str(error))
+    counts = 1 + torch.bincount(text, minlength=VOCABULARY)
+    print("perplexity of the words' frequencies:",
+          f"{math.exp(-torch.log(counts / counts.sum())[valid].mean()):.1f}")
     for seed in options.seeds:
         for method in methods:
             with socket.socket() as probe:
