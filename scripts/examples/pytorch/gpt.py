@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """gpt.py TEXT: a small GPT on words, trained by several methods of exchange.
 
-Six layers of 320, 10.6 million parameters, the embedding shared with the head; Adam. See
-language.py for text, methods and the CSV.
+Six layers of 320, 10.6 million parameters, the embedding shared with the head; AdamW with a weight
+decay of 0.01. See language.py for text, methods and the CSV.
 """
 
 import language

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """lstm.py TEXT: a two-layer LSTM language model on words, trained by several methods of exchange.
 
-The network of the word-level rows of the gTop-k and GaussianK papers, 200 units a layer. See
-language.py for text, methods and the CSV.
+Two layers as in the gTop-k and GaussianK papers, of 200 units each. See language.py for text,
+methods and the CSV.
 """
 
 import language
