@@ -3,10 +3,9 @@
 #   --preset  release (default), debug, asan or tsan
 #   --all     release, asan and tsan, builds without CUDA and without MPI, each fuzzer for 60 s, and
 #             the wheel of `pip install .`
-# With --all, PyTorch and other packages of Python come from PyPI to build-python, unless
-# THINWIRE_PYTHON is set. With THINWIRE_DATA=DIR, tests that need the data in
-# DIR/cifar-10-batches-bin run, too. Ends with the number of skipped tests by reason, and names
-# those that should have run.
+# With --all, unless THINWIRE_PYTHON is set, build-python gets PyTorch and others from PyPI. With
+# THINWIRE_DATA=DIR, tests that need the data in DIR/cifar-10-batches-bin run, too. Ends with the
+# number of skipped tests by reason, and names those that should have run.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
