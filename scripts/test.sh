@@ -40,8 +40,8 @@ if ((${#plain_builds[@]} > 0)); then
   scripts/dev/check_wheel.sh || (($? == 77))
   if [[ -z ${THINWIRE_PYTHON:-} ]]; then
     say "packages of Python"
-    if why=$(environment build-python --extra-index-url https://download.pytorch.org/whl/cpu torch \
-      torchvision safetensors pandas duckdb onnx onnxruntime tensorboard mlflow wandb 2>&1); then
+    if why=$(environment build-python torch torchvision safetensors pandas duckdb onnx onnxruntime \
+      tensorboard mlflow wandb 2>&1); then
       export THINWIRE_PYTHON=$PWD/build-python/bin/python
     else
       echo "no PyTorch, tests that need it are skipped: ${why##*$'\n'}"
