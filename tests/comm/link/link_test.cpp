@@ -148,11 +148,12 @@ TEST(Topology, ParseErrorsNameTheWrongPart) {
   };
   EXPECT_EQ(text("slow.JSON"),
             "[link] link is \"slow.JSON\"; expected RATE,LATENCY as in 1Gbit,0.4ms, or FILE.json");
-  for (const char* link : {"1,1ms", "Gbit,1ms", "0Gbit,1ms", "-1Gbit,1ms", "1Gb,1ms", ",1ms",
-                           "nanGbit,1ms", "infGbit,1ms", "1 Gbit,1ms", "1e-310bit,1ms", "1e7Gbit,1ms"})
+  for (const char* link :
+       {"1,1ms", "Gbit,1ms", "0Gbit,1ms", "-1Gbit,1ms", "1Gb,1ms", ",1ms", "nanGbit,1ms",
+        "infGbit,1ms", "1 Gbit,1ms", "1e-310bit,1ms", "1e7Gbit,1ms"})
     EXPECT_TRUE(text(link).starts_with("[link] rate is \"")) << link << ": " << text(link);
-  for (const char* link : {"1Gbit,", "1Gbit,1", "1Gbit,-1ms", "1Gbit,1min", "1Gbit,1ms,",
-                           "1Gbit,1e18s", "1Gbit,nans"})
+  for (const char* link :
+       {"1Gbit,", "1Gbit,1", "1Gbit,-1ms", "1Gbit,1min", "1Gbit,1ms,", "1Gbit,1e18s", "1Gbit,nans"})
     EXPECT_TRUE(text(link).starts_with("[link] latency is \"")) << link << ": " << text(link);
   EXPECT_EQ(error_text<UserError>([] { parse_link("1Gbit,1ms", 0); }),
             "[link] ranks-per-node is 0; expected at least 1");
