@@ -27,12 +27,21 @@ std::vector<std::string_view> split(std::string_view text, char by) {
 
 bool fits(const Accuracy& row, const AccuracyKey& key) {
   return row.sparsifier == key.sparsifier && row.model == key.model &&
-         std::ranges::is_permutation(split(row.options, ' '), split(key.options, ' ')) &&
+         std::ranges::is_permutation(changing(row.options), changing(key.options)) &&
          (key.dataset.empty() || row.dataset == key.dataset) &&
          (key.density == 0 || row.density == key.density);
 }
 
 }  // namespace
+
+std::vector<std::string_view> changing(std::string_view options) {
+  std::vector<std::string_view> words = split(options, ' ');
+  std::erase_if(words, [](std::string_view word) {
+    const std::string_view key = word.substr(0, word.find('='));
+    return word.empty() || word == "--set" || key == "wire.indices" || key.ends_with(".collective");
+  });
+  return words;
+}
 
 double Accuracy::epochs_to(double wanted) const {
   const auto reached = std::ranges::find_if(curve, [&](double value) { return value >= wanted; });

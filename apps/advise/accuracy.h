@@ -34,8 +34,12 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
 /// configs/accuracy.csv as it was when the program was built.
 std::string_view built_in_accuracies();
 
-/// What a training must have in common with a prediction, the options in any order. An empty data
-/// set and a density of 0 match any.
+/// The words of options that change what is learned: not `--set`, and no other encoding of indices
+/// or order of a sum.
+std::vector<std::string_view> changing(std::string_view options);
+
+/// What a training must have in common with a prediction, such words of the options in any order.
+/// An empty data set and a density of 0 match any.
 struct AccuracyKey {
   std::string sparsifier, options, model, dataset;
   double density = 0;

@@ -151,9 +151,7 @@ Window Comparison::window(const Prediction& of, int ranks) const {
 AccuracyKey Comparison::key_of(const Prediction& of) const {
   std::string options;  // as race.py writes them
   if (of.local_steps > 1) options += fmt::format(" --local-steps {}", of.local_steps);
-  for (const auto& [key, value] : of.settings)
-    if (!key.ends_with(".collective"))  // another order of the same sum
-      options += fmt::format(" --set {}={}", key, value);
+  for (const auto& [key, value] : of.settings) options += fmt::format(" --set {}={}", key, value);
   if (!options.empty()) options.erase(0, 1);
   return {.sparsifier = of.sparsifier,
           .options = options,
@@ -216,8 +214,8 @@ const Prediction& Comparison::plainest_dense(int ranks) const {
 bool Comparison::may_be_recommended(const Prediction& of) const {
   if (advice(of) == Advice::never) return false;
   const Accuracy* measured = accuracy(of);
-  // the accuracy of others, and of local steps, is not that of top-k
-  if (!measured) return advice(of) == Advice::first && of.local_steps == 1;
+  // the accuracy of others, of local steps and of other values is not that of top-k
+  if (!measured) return advice(of) == Advice::first && changing(key_of(of).options).empty();
   return measured->loss() <= accuracy_.max_loss;
 }
 

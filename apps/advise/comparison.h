@@ -72,9 +72,9 @@ class Comparison {
   /// Not clearly: at most 2 %, or the interval of its speed-up reaches 1.
   const Prediction& plainest_dense(int ranks) const;
   /// The sparse exchange, or the one with local steps, to recommend: the fastest, or one of
-  /// Advice::first if it takes at most 2 % longer. Only such a one, without local steps, is
-  /// recommended with this model and density unmeasured; others need a measured accuracy within the
-  /// allowed loss. Never: Advice::never. Null if none is left.
+  /// Advice::first if it takes at most 2 % longer. Only such a one, without local steps and
+  /// settings that change its values, is recommended with this model and density unmeasured; others
+  /// need a measured accuracy within the allowed loss. Never: Advice::never. Null if none is left.
   const Prediction* best_alternative(int ranks) const;
 
   struct Verdict {

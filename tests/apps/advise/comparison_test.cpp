@@ -177,6 +177,19 @@ TEST(Comparison, AChangedSettingHidesTheAccuraciesOfItsSparsifiersOnly) {
   EXPECT_NE(measured.accuracy(find(measured.all(), "gtopk")), nullptr);
 }
 
+TEST(Comparison, TheEncodingOfIndicesKeepsTheAccuracyAndThatOfValuesNeedsOne) {
+  AccuracyRules rules = with_loss("topk", 4.5);
+  rules.table[0].options = "--set wire.values=sign --set wire.indices=packed";
+  for (const char* indices : {"packed", "plain", "chunked", "auto"}) {
+    const std::string encoding = fmt::format("wire.indices={}", indices);
+    const auto all = example({"wire.values=sign", encoding.c_str()});
+    EXPECT_NE(Comparison(all, {example_costs()}, rules).accuracy(find(all, "topk")), nullptr);
+    EXPECT_TRUE(Comparison(all, {example_costs()}, {}).verdict(4).use.dense) << indices;
+    const auto f32 = example({encoding.c_str()});
+    EXPECT_FALSE(Comparison(f32, {example_costs()}, {}).verdict(4).use.dense) << indices;
+  }
+}
+
 TEST(Comparison, TheRivalIsTheBestDenseExchange) {
   const Comparison comparison(example(), {example_costs()}, {});
   const Prediction& rival = comparison.best_dense(8);
