@@ -230,21 +230,34 @@ const Prediction* Comparison::best_alternative(int ranks) const {
 
 /// The exchanges that are faster than `use` and may not be recommended, with the reason.
 std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
-  std::string losing, unknown;
+  int longest = 0;
+  for (const Accuracy& row : accuracy_.table)
+    if (row.model == accuracy_.model &&
+        (accuracy_.dataset.empty() || row.dataset == accuracy_.dataset))
+      longest = std::max(longest, row.epochs);
+  std::string losing, brief, unknown;
   std::set<std::string> seen;  // one that sums has a prediction for each collective
   for (const Prediction& c : all_) {
     if (advice(c) == Advice::never || may_be_recommended(c) || ratio(c, use, ranks) <= kNoticeable)
       continue;
     if (!seen.insert(c.kind()).second) continue;
     const Accuracy* measured = accuracy(c);
-    std::string& names = measured ? losing : unknown;
+    const bool shorter = measured && measured->epochs < longest;
+    std::string& names = !measured ? unknown : shorter ? brief : losing;
     if (!names.empty()) names += ", ";
-    names += measured ? fmt::format("{} ({:.1f})", c.kind(), measured->loss()) : c.kind();
+    names += c.kind();
+    if (!measured) continue;
+    names += fmt::format(" ({:.1f}{})", measured->loss(),
+                         shorter ? fmt::format(" after {}", measured->epochs) : "");
   }
   std::string text;
   if (!losing.empty())
     text += fmt::format("; faster, but more than {:g} points of top-1 below dense: {}",
                         accuracy_.max_loss, losing);
+  if (!brief.empty())
+    text += fmt::format(
+        "; faster, but more than {:g} points below after fewer epochs than the {} of others: {}",
+        accuracy_.max_loss, longest, brief);
   if (!unknown.empty())
     text += fmt::format("; faster, but with an accuracy that is not measured: {}", unknown);
   return text;
