@@ -1,7 +1,5 @@
 #include "apps/advise/adapt.h"
 
-#include <cmath>
-
 #include "apps/advise/prediction.h"
 
 namespace tw {
@@ -46,27 +44,6 @@ std::string density_of(const SgdPlan& plan, const ParameterArena& arena,
 }
 
 }  // namespace
-
-double end_of(const std::vector<OverlappedExchange>& exchanges, double backward,
-              std::vector<double>& densities, bool raise) {
-  double end = 0;
-  for (size_t i = 0; i < exchanges.size(); ++i) {
-    const double begin = std::max(end, exchanges[i].ready);
-    const double next = i + 1 < exchanges.size() ? exchanges[i + 1].ready : backward;
-    const auto fits = [&](double density) { return begin + exchanges[i].seconds(density) <= next; };
-    if (raise && fits(densities[i])) {
-      double most = fits(1) ? 1 : densities[i], more = 1;
-      while (more > most * (1 + 1e-9)) {
-        const double middle = std::sqrt(most * more);
-        (fits(middle) ? most : more) = middle;
-      }
-      const double digit = std::pow(10, std::floor(std::log10(most)) - 2);
-      densities[i] = std::max(densities[i], std::floor(most / digit + 1e-6) * digit);
-    }
-    end = begin + exchanges[i].seconds(densities[i]);
-  }
-  return end;
-}
 
 SgdPlan plan_with(const std::string& densities, const ParameterArena& arena,
                   const AdviseConfig& config) {

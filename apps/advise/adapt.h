@@ -9,19 +9,6 @@
 
 namespace tw {
 
-/// An exchange during backward: when its gradients are ready, and seconds of selection and exchange
-/// at a density.
-struct OverlappedExchange {
-  double ready = 0;
-  std::function<double(double)> seconds{};
-};
-
-/// When the last exchange ends. `raise` first raises each density to the largest of three digits
-/// with which its exchange ends before the gradients of the next one are ready (the last: before
-/// backward ends), if there is one.
-double end_of(const std::vector<OverlappedExchange>& exchanges, double backward,
-              std::vector<double>& densities, bool raise);
-
 /// The plan of --adapt-density with this argument of --density-of. UserError if it takes none.
 SgdPlan plan_with(const std::string& densities, const ParameterArena& arena,
                   const AdviseConfig& config);

@@ -58,6 +58,27 @@ std::string Prediction::flags() const {
   return flags;
 }
 
+double end_of(const std::vector<OverlappedExchange>& exchanges, double backward,
+              std::vector<double>& densities, bool raise) {
+  double end = 0;
+  for (size_t i = 0; i < exchanges.size(); ++i) {
+    const double begin = std::max(end, exchanges[i].ready);
+    const double next = i + 1 < exchanges.size() ? exchanges[i + 1].ready : backward;
+    const auto fits = [&](double density) { return begin + exchanges[i].seconds(density) <= next; };
+    if (raise && fits(densities[i])) {
+      double most = fits(1) ? 1 : densities[i], more = 1;
+      while (more > most * (1 + 1e-9)) {
+        const double middle = std::sqrt(most * more);
+        (fits(middle) ? most : more) = middle;
+      }
+      const double digit = std::pow(10, std::floor(std::log10(most)) - 2);
+      densities[i] = std::max(densities[i], std::floor(most / digit + 1e-6) * digit);
+    }
+    end = begin + exchanges[i].seconds(densities[i]);
+  }
+  return end;
+}
+
 double Prediction::exchange_seconds(const Costs& costs, int ranks) const {
   const auto step = costs.step.find(sparsifier);
   double sum = step == costs.step.end() ? 0 : step->second.exchange;
@@ -65,15 +86,18 @@ double Prediction::exchange_seconds(const Costs& costs, int ranks) const {
     for (const Load& load : loads) sum += load.seconds(costs.link_of(ranks), ranks);
     return sum / static_cast<double>(local_steps);
   }
-  // one exchange at a time, each after the last gradient of its bucket
   const std::span<const double> ready = costs.compute.ready;
-  double end = 0;
-  for (const Load& load : loads) {
+  std::vector<OverlappedExchange> exchanges;
+  for (const Load& load : loads) {  // each after the last gradient of its bucket
     const auto bucket =
         ready.subspan(load.first_parameter, load.end_parameter - load.first_parameter);
-    end = std::max(end, std::ranges::max(bucket)) + load.seconds(costs.link_of(ranks), ranks);
+    exchanges.push_back(
+        {.ready = costs.slowness(ranks) * std::ranges::max(bucket),
+         .seconds = [&](double) { return load.seconds(costs.link_of(ranks), ranks); }});
   }
-  return sum + std::max(0.0, end - costs.compute.backward);
+  std::vector<double> densities(exchanges.size());
+  const double backward = costs.slowness(ranks) * costs.compute.backward;
+  return sum + std::max(0.0, end_of(exchanges, backward, densities) - backward);
 }
 
 double Prediction::seconds(const Costs& costs, int ranks) const {

@@ -21,6 +21,18 @@ struct Load {
   std::function<double(const LinkCost&, int ranks)> seconds{};
 };
 
+/// When its gradients are ready, and seconds of selection and exchange at a density.
+struct OverlappedExchange {
+  double ready = 0;
+  std::function<double(double)> seconds{};
+};
+
+/// When the last exchange ends, one at a time. `raise` first raises each density to the largest of
+/// three digits with which its exchange ends before the gradients of the next one are ready (the
+/// last: before backward ends), if there is one.
+double end_of(const std::vector<OverlappedExchange>& exchanges, double backward,
+              std::vector<double>& densities, bool raise = false);
+
 /// A way to exchange gradients: a sparsifier, with the dense collective that it uses, if any.
 struct Prediction {
   std::string sparsifier{}, collective{};

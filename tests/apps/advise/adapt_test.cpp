@@ -1,6 +1,7 @@
 // Densities by tensor: what fits into backward.
 #include "apps/advise/adapt.h"
 
+#include "apps/advise/prediction.h"
 #include "tests/support/program.h"
 
 namespace tw::test {

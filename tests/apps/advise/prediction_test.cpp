@@ -66,6 +66,9 @@ TEST(Predictions, OverlapHidesTheExchangesOfEarlyBuckets) {
   Costs slow = net.costs;
   slow.link.beta *= 100;
   EXPECT_NEAR(overlap.exchange_seconds(slow, 2), 100 * whole - 2, 1e-6);
+  // slow ranks: the first starts after 3 s, and backward takes 9
+  slow.networks[2] = {0, slow.link.beta, 3};
+  EXPECT_NEAR(overlap.exchange_seconds(slow, 2), 100 * whole - (9 - 3), 1e-6);
   EXPECT_NE(overlap.flags().find("--scope layer --overlap"), std::string::npos);
 }
 
