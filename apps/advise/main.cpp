@@ -103,19 +103,22 @@ std::vector<Accuracy> accuracies(const AdviseConfig& config) {
 std::optional<Load> sums_inside(const AdviseConfig& config, size_t n) {
   const auto node = static_cast<int>(config.settings.integer(kNodeSetting));
   if (config.link.empty() || node == 1) return std::nullopt;
-  LinkCost inside;
+  std::optional<Topology> inside;  // racks without ways between them
   if (const int64_t own = config.ranks_per_node; node != own) {
-    Topology link = parse_link(config.link);
+    Topology& link = inside.emplace(parse_link(config.link));
     const std::vector<Topology::Ports> racks = std::exchange(link.racks, {});
     const bool alike = std::ranges::all_of(racks, [&](const Topology::Ports& rack) {
       return rack.first * own % node == 0 && (rack.last - rack.first + 1) * own == node;
     });
     if (racks.empty() || !alike) return std::nullopt;
-    inside = link.cost(racks.back().last + 1);
+    std::erase_if(link.pairs, [&](const auto& one) {
+      return one.first.first * own / node != one.first.second * own / node;
+    });
   }
   const std::shared_ptr<Exchange> sum = dense_exchange().value(config.settings);
   return Load{.seconds = [=](const LinkCost& between, int ranks) {
-    const LinkCost own{inside.alpha, inside.beta, between.gamma};
+    LinkCost own = inside ? inside->cost(ranks) : LinkCost{};
+    own.gamma = between.gamma;
     const int members = std::min(node, ranks);  // an allreduce and a broadcast by a tree
     return sum->seconds(own, members, n, n) +
            tree_rounds(members) * (own.alpha + static_cast<double>(n) * own.beta);

@@ -135,6 +135,23 @@ TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotKnown) {
   EXPECT_TRUE(one.says("\nhierarchical  ")) << one.output;
 }
 
+// sums inside two racks of four on 5 ranks use no ways between racks, and no node that has no rank
+TEST(Advise, SumsInsideRacksUseTheirOwnLinks) {
+  const TempFolder folder;
+  const std::string file = (folder / "racks.json").string();
+  const auto seconds = [&](const std::string& more) {
+    std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "racks": [{"first": 0, "last": 3, "out":
+        "1Gbit,0.4ms"}, {"first": 4, "last": 7, "out": "1Gbit,0.4ms"}])" +
+                               more + "}";
+    const Ended ended = advise("--simulate --compute 1 --select 0 --ranks 5 --link " + file);
+    return ended.output.substr(ended.output.find("\non 5 ranks an iteration takes "), 36);
+  };
+  const std::string usual = seconds("");
+  EXPECT_EQ(seconds(R"(, "pairs": [{"from": 0, "to": 5, "link": "1Mbit,50ms"}])"), usual);
+  EXPECT_EQ(seconds(R"(, "nodes": {"7": {"link": "1Mbit,50ms"}})"), usual);
+  EXPECT_NE(seconds(R"(, "pairs": [{"from": 0, "to": 3, "link": "1Mbit,50ms"}])"), usual);
+}
+
 TEST(Advise, NeedsTheRanksOfANode) {
   expect_end(fmt::format("{}/advise {} --ranks 8 --set hierarchical.node=0", TW_BIN, kSimulated), 2,
              "[options] hierarchical.node is 0; expected the ranks on each machine");
