@@ -53,7 +53,10 @@ SgdPlan plan_with(const std::string& densities, const ParameterArena& arena,
                       .bucket_bytes = static_cast<size_t>(config.bucket_mib * 1024 * 1024),
                       .overlap = true,
                       .local_steps = config.local_steps > 1 ? config.local_steps : 0};
-  return {arena, sgd, config.settings};
+  SgdPlan plan(arena, sgd, config.settings);
+  check(!exchanges().find(plan.sparsifier.exchange).value.forms_nodes,
+        "[options] adapt-density {} sums inside nodes, which is not priced", config.adapt_density);
+  return plan;
 }
 
 void print_adapted(Console& console, const ParameterArena& arena, const AdviseConfig& config,

@@ -410,6 +410,7 @@ TEST(Advise, UserErrorsAreOneLineAndExitCode2) {
         "--density 0",
         "--compute 1 --adapt-density topk --link 1Gbit,1ms",
         "--link 1Gbit,1ms --adapt-density dense",
+        "--link 1Gbit,1ms --adapt-density hierarchical",
         "--link 1Gbit,1ms --adapt-density topk --local-steps 2",
         "--link 1Gbit,1ms --bucket-mib 0",
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --workers 2",
