@@ -211,6 +211,8 @@ void print_times_to(Console& console, const Comparison& comparison,
           "takes those of a table): {}",
           fmt::join(unknown, ", "));
     if (rows.empty()) continue;
+    if (std::ranges::any_of(rows, [](const Row& row) { return row.of->selects; }))
+      console.paragraph("epochs of a density warm-up of the trainings count as those after it");
     const Accuracy& first = *rows.front().training;
     if (first.ranks * first.batch_size != comparison.images(count))
       console.paragraph(

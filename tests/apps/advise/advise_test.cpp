@@ -327,6 +327,7 @@ TEST(Advise, PredictsTheSecondsToAnAccuracy) {
   EXPECT_TRUE(ended.says("\ndense              1.77 ")) << ended.output;
   EXPECT_TRUE(ended.says("topk takes 0.30 of the seconds of dense")) << ended.output;
   EXPECT_TRUE(ended.says("a step of the trainings has 128 images, here 256")) << ended.output;
+  EXPECT_TRUE(ended.says("\nepochs of a density warm-up of the trainings count as those after"));
   EXPECT_FALSE(ended.says("no training has reached it: ")) << ended.output;
   EXPECT_TRUE(
       advise(given + " --to-accuracy 0.6 --epochs 4").says("2.5       cifar10, 4 ranks, 4 epochs"));
