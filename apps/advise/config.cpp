@@ -5,7 +5,6 @@
 #include "apps/advise/prediction.h"
 #include "apps/common/comm_setup.h"
 #include "apps/common/network_choice.h"
-#include "comm/link/link.h"
 #include "engine/core/error.h"
 #include "models/model.h"
 #include "sparsify/sparsifier.h"
@@ -147,6 +146,13 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
     check(config.update == 0, "[options] update needs --simulate; otherwise it is measured");
   }
   return config;
+}
+
+std::optional<Topology> topology_of(const AdviseConfig& config) {
+  if (config.link.empty()) return std::nullopt;
+  Topology topology = parse_link(config.link, static_cast<int>(config.ranks_per_node));
+  if (topology.uniform() && !topology.has_slow_ranks()) return std::nullopt;
+  return topology;
 }
 
 }  // namespace tw

@@ -7,6 +7,7 @@
 
 #include "apps/common/options.h"
 #include "apps/common/resolve.h"
+#include "comm/link/topology.h"
 #include "engine/core/settings.h"
 #include "models/registry.h"
 
@@ -49,5 +50,7 @@ struct AdviseConfig {
 
 /// Throws UserError for unknown flags and values or combinations that are not possible.
 AdviseConfig parse_advise_config(int argc, char** argv);
+/// The links and ranks of --link if they are not alike.
+std::optional<Topology> topology_of(const AdviseConfig& config);
 
 }  // namespace tw

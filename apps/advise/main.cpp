@@ -27,14 +27,6 @@ namespace {
 
 using namespace tw;
 
-/// The file that the link names; empty for a link RATE,LATENCY.
-std::optional<Topology> topology_of(const AdviseConfig& config) {
-  if (config.link.empty()) return std::nullopt;
-  Topology topology = parse_link(config.link, static_cast<int>(config.ranks_per_node));
-  if (topology.uniform() && !topology.has_slow_ranks()) return std::nullopt;
-  return topology;
-}
-
 /// Replaces costs by those of the command line.
 void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs& costs) {
   if (!config.compute_profile.empty()) costs.compute = read_profile(config.compute_profile, arena);

@@ -33,7 +33,7 @@ CostMeter::CostMeter(Context& ctx, Communicator& comm, Model& model, const Advis
     : ctx_(ctx), comm_(comm), model_(model), config_(config) {
   if (!config.link.empty() && comm.size() > 1) {
     const Topology topology = parse_link(config.link, static_cast<int>(config.ranks_per_node));
-    link_.emplace(ctx, comm, topology);
+    if (!topology_of(config)) link_.emplace(ctx, comm, topology);
     // messages inside a node take no time, whatever its ports
     const auto ranks_of_node = static_cast<int>(config.settings.integer(kNodeSetting));
     nodes_.emplace(ctx, comm, Topology{.usual = topology.usual, .ranks_per_node = ranks_of_node});
@@ -91,7 +91,8 @@ Costs CostMeter::round(const std::function<void(const std::string&)>& show) {
     costs.step[name] = time_step(name, exchanges().find(entry.value.exchange).value.forms_nodes);
   }
   show("link and additions");
-  if (comm_.size() > 1) costs.link = measure_link(ctx_, link_ ? *link_ : comm_);
+  if (comm_.size() > 1 && (link_ || !nodes_))
+    costs.link = measure_link(ctx_, link_ ? *link_ : comm_);
   const LinkCost additions = measure_additions(ctx_, comm_, model_.arena().size(), config_.density);
   costs.link.gamma = additions.gamma;
   costs.link.merge = additions.merge;

@@ -20,8 +20,8 @@ class CostMeter {
   /// one rank (`hierarchical`: in one node); additions; messages between neighbours. All ranks
   /// compute at the same time, as in training. Compute and whole step: seconds of the slowest rank.
   /// Exchange: those of the fastest rank, which waits least for the others (`hierarchical`: the
-  /// fastest rank of the slowest node). The link of one rank is zero. `show` is told what is
-  /// measured next. Collective.
+  /// fastest rank of the slowest node). The link of one rank is zero, and so is one whose costs are
+  /// those of its file. `show` is told what is measured next. Collective.
   Costs round(const std::function<void(const std::string&)>& show);
 
  private:

@@ -137,9 +137,13 @@ void print_costs(Console& console, const Rounds& rounds, double d, double densit
   };
   console.line("\n{:.0f} parameters, density {:g}", d, density);
   console.line("compute {} s", over([](const Costs& c) { return c.compute.seconds(); }));
-  console.line("link {} s per message, {} Gbit/s",
-               over([](const Costs& c) { return c.link.alpha; }),
-               over([](const Costs& c) { return 32e-9 / c.link.beta; }));
+  for (const auto& [ranks, network] : rounds.front().networks)
+    console.line("link of {} rank{} {:.4g} s per message, {:.4g} Gbit/s, the slowest in its file",
+                 ranks, ranks == 1 ? "" : "s", network.alpha, 32e-9 / network.beta);
+  if (rounds.front().networks.empty())
+    console.line("link {} s per message, {} Gbit/s",
+                 over([](const Costs& c) { return c.link.alpha; }),
+                 over([](const Costs& c) { return 32e-9 / c.link.beta; }));
   console.line("addition {} ns per element, merge {} ns per sparse entry",
                over([](const Costs& c) { return 1e9 * c.link.gamma; }),
                over([](const Costs& c) { return 1e9 * c.link.merge; }));

@@ -245,6 +245,18 @@ TEST(Advise, SaysWhatHoldsTheRanksOfATopologyBack) {
     EXPECT_TRUE(hidden.says(text)) << text << " is missing in\n" << hidden.output;
 }
 
+// a message of 1 MiB would take hours
+TEST(Advise, DoesNotMeasureLinksOfAFile) {
+  const TempFolder folder;
+  const std::string file = (folder / "slow.json").string();
+  std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "nodes": {"1": {"in": "1kbit,5ms"}}})";
+  const Ended ended = run_command(fmt::format(
+      "timeout 300 {}/advise --model mlp --workers 2 --rounds 1 --link {}", TW_BIN, file));
+  EXPECT_TRUE(
+      ended.says("\nlink of 2 ranks 0.005 s per message, 1e-06 Gbit/s, the slowest in its "))
+      << ended.output;
+}
+
 TEST(Advise, SaysThatRanksShareCores) {
   const std::string given =
       "--model mlp --batch-size 1 --link 1Gbit,0.4ms --rounds 1 --ranks 2 --precision f32";
