@@ -37,18 +37,23 @@ TEST(AdaptDensity, TrainTakesWhatAdvisePrints) {
   std::ofstream(profile) << "part,parameters,seconds\nforward,0,1\nfc3.bias,10,1\n"
                             "fc3.weight,1280,1\nfc2.bias,128,1\nfc2.weight,32768,1\n"
                             "fc1.bias,256,1\nfc1.weight,786432,1\nbackward,0,1\n";
-  for (const auto& [beta, densities] :
-       {std::pair("1", "''"),
-        {"1e-9", "'fc3.bias=1,fc3.weight=1,fc2.bias=1,fc2.weight=1,fc1.bias=1,fc1.weight=1'"},
-        {"6e-5",
-         "'fc3.bias=1,fc3.weight=1,fc2.bias=1,fc2.weight=0.254,fc1.bias=1,fc1.weight=0.0105'"}}) {
+  const std::string file = (folder / "slow.json").string(), slow = "--link " + file;
+  std::ofstream(file) << R"({"link": "266.6667kbit,0us", "slow": {"1": 2}})";
+  const char* const late =
+      "'fc3.bias=1,fc3.weight=1,fc2.bias=1,fc2.weight=0.254,fc1.bias=1,fc1.weight=0.0105'";
+  for (const auto& [link, densities] :
+       {std::pair("--alpha 1e-9 --beta 1", "''"),
+        {"--alpha 1e-9 --beta 1e-9",
+         "'fc3.bias=1,fc3.weight=1,fc2.bias=1,fc2.weight=1,fc1.bias=1,fc1.weight=1'"},
+        {"--alpha 1e-9 --beta 6e-5", late},
+        {slow.c_str(), late}}) {  // half the rate, twice the backward
     const std::string options = fmt::format(
         "--sparsifier topk --scope layer --overlap --bucket-mib 0 --density 0.01 --density-of {}",
         densities);
-    const Ended ended = run_command(
-        fmt::format("{}/advise --model mlp --simulate --select 0 --ranks 2 --alpha 1e-9 --density "
-                    "0.01 --compute-profile {} --bucket-mib 0 --adapt-density topk --beta {}",
-                    TW_BIN, profile, beta));
+    const Ended ended =
+        run_command(fmt::format("{}/advise --model mlp --simulate --select 0 --ranks 2 --density "
+                                "0.01 --compute-profile {} --bucket-mib 0 --adapt-density topk {}",
+                                TW_BIN, profile, link));
     EXPECT_TRUE(ended.says("use " + options + "\n")) << options << "\n" << ended.output;
     run_well(
         fmt::format("{} --model mlp --dataset shapes --workers 2 --dry-run {}", TW_TRAIN, options));

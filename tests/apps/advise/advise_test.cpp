@@ -339,6 +339,8 @@ TEST(Advise, PredictsTheSecondsToAnAccuracy) {
   EXPECT_TRUE(ended.says("\ndense              1.77 ")) << ended.output;
   EXPECT_TRUE(ended.says("topk takes 0.30 of the seconds of dense")) << ended.output;
   EXPECT_TRUE(ended.says("a step of the trainings has 128 images, here 256")) << ended.output;
+  // on 8 ranks half as many iterations, of 0.1 s and 7 x 270 x 2 elements
+  EXPECT_TRUE(ended.says("\ntopk               0.274              1.5 ")) << ended.output;
   EXPECT_TRUE(ended.says("\nepochs of a density warm-up of the trainings count as those after"));
   EXPECT_FALSE(ended.says("no training has reached it: ")) << ended.output;
   EXPECT_TRUE(
