@@ -78,7 +78,7 @@ Topology without_node(const Topology& topology, int node) {
 
 /// What differs from the usual in one place of a topology.
 struct Part {
-  std::string kind, name;
+  std::string kind, kinds, name;  ///< of one, of several
   std::function<void(Topology&)> put;
   std::optional<int> node{};  ///< whose ranks can be left out
   double seconds = 0;  ///< of an iteration of dense SGD where nothing else of its kinds differs
@@ -94,32 +94,36 @@ std::array<std::pair<Topology, std::vector<Part>>, 2> parts_of(const Topology& t
   usual_ranks.slow.clear();
   std::vector<Part> links, ranks;
   for (const auto& one : topology.nodes)
-    links.push_back({"the port of node", std::to_string(one.first),
+    links.push_back({"the port of node", "the ports of nodes", std::to_string(one.first),
                      [=](Topology& to) { to.nodes.insert(one); }, one.first});
   for (const auto& one : topology.pairs)
-    links.push_back({"the way between nodes",
+    links.push_back({"the way between nodes", "the ways between nodes",
                      fmt::format("{} and {}", one.first.first, one.first.second),
                      [=](Topology& to) { to.pairs.insert(one); }, one.first.second});
   for (const Topology::Ports& rack : topology.racks)
-    links.push_back({"the uplink of nodes", fmt::format("{} to {}", rack.first, rack.last),
+    links.push_back({"the uplink of nodes", "the uplinks of nodes",
+                     fmt::format("{} to {}", rack.first, rack.last),
                      [=](Topology& to) { to.racks.push_back(rack); }});
-  links.push_back({"jitter of", fmt::format("{:g} ms", 1e3 * topology.jitter),
+  links.push_back({"jitter of", "", fmt::format("{:g} ms", 1e3 * topology.jitter),
                    [&](Topology& to) { to.jitter = topology.jitter; }});
   for (const auto& one : topology.slow)
-    ranks.push_back({"rank", std::to_string(one.first), [=](Topology& to) { to.slow.insert(one); },
-                     topology.node_of(one.first)});
-  ranks.push_back({"slow_by_step", fmt::format("{:g}", topology.slow_by_step),
+    ranks.push_back({"rank", "ranks", std::to_string(one.first),
+                     [=](Topology& to) { to.slow.insert(one); }, topology.node_of(one.first)});
+  ranks.push_back({"slow_by_step", "", fmt::format("{:g}", topology.slow_by_step),
                    [&](Topology& to) { to.slow_by_step = topology.slow_by_step; }});
   return {{{usual_links, links}, {usual_ranks, ranks}}};
 }
 
-/// `the port of node 3, 5 and jitter of 1 ms`
+/// `the ports of nodes 3, 5 and jitter of 1 ms`
 std::string names_of(std::span<const Part> parts) {
   std::string names;
-  for (size_t i = 0; i < parts.size(); ++i)
-    names += i > 0 && parts[i].kind == parts[i - 1].kind
-                 ? ", " + parts[i].name
-                 : fmt::format("{}{} {}", i > 0 ? " and " : "", parts[i].kind, parts[i].name);
+  for (size_t i = 0, end = 0; i < parts.size(); i = end) {
+    const Part& first = parts[i];
+    for (end = i + 1; end < parts.size() && parts[end].kind == first.kind;) ++end;
+    names += fmt::format("{}{} {}", i > 0 ? " and " : "", end - i > 1 ? first.kinds : first.kind,
+                         first.name);
+    while (++i < end) names += ", " + parts[i].name;
+  }
   return names;
 }
 
@@ -171,9 +175,10 @@ std::vector<std::string> brakes(const Topology& topology, const Comparison& comp
     for (size_t n = 1, said = 0; n <= left.size() && said < kMost; ++n) {
       const Iteration eased = iteration(with(left.subspan(n)), comparison, ranks);
       if (now.dense < kNoticeable * eased.dense) continue;
-      sentences.push_back(fmt::format("{}{} {} {} ranks back: an iteration takes {}; {} {}",
+      sentences.push_back(fmt::format("{}{} {} {} rank{} back: an iteration takes {}; {} {}",
                                       said++ > 0 ? "then " : "", names_of(left.first(n)),
-                                      n == 1 ? "holds" : "hold", ranks, text(now),
+                                      n == 1 ? "holds" : "hold", ranks, ranks == 1 ? "" : "s",
+                                      text(now),
                                       n > 1          ? "with usual ones in their places"
                                       : left[0].node ? "with the usual one in its place"
                                                      : "without it",
