@@ -247,8 +247,11 @@ std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
     if (!names.empty()) names += ", ";
     names += c.kind();
     if (!measured) continue;
-    names += fmt::format(" ({:.1f}{})", measured->loss(),
-                         shorter ? fmt::format(" after {}", measured->epochs) : "");
+    std::string loss;  // in as many digits as show that it is above the most
+    for (int digits = 1; digits < 6 && (digits == 1 || std::stod(loss) <= accuracy_.max_loss);)
+      loss = fmt::format("{:.{}f}", measured->loss(), digits++);
+    names +=
+        fmt::format(" ({}{})", loss, shorter ? fmt::format(" after {}", measured->epochs) : "");
   }
   std::string text;
   if (!losing.empty())
