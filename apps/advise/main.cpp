@@ -206,8 +206,10 @@ void advise(Communicator& comm, const AdviseConfig& config) {
                               density);
   if (comm.rank() != 0) return;
   if (left_out)
-    console.paragraph("{} is left out: only {} or more ranks measure the sum inside a node",
-                      in_nodes.sparsifier, node);
+    console.paragraph("{} is left out: {}only {} or more ranks measure the sum inside a node",
+                      in_nodes.sparsifier,
+                      topology && !topology->racks.empty() ? "racks are of other sizes, and " : "",
+                      node);
   else if (!inside && !config.link.empty() && node > config.ranks_per_node)
     console.paragraph(
         "{}: for nodes of {} ranks, in which messages take no time (--ranks-per-node {})",

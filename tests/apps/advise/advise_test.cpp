@@ -133,6 +133,9 @@ TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotKnown) {
         << ended.output;
   }
   EXPECT_TRUE(one.says("\nhierarchical  ")) << one.output;
+  std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "racks": [{"first": 0, "last": 1, "link":
+      "1Gbit,0.4ms"}, {"first": 2, "last": 5, "link": "1Gbit,0.4ms"}]})";
+  EXPECT_TRUE(advise(given + file).says("left out: racks are of other sizes, and only 4 or more"));
 }
 
 // sums inside two racks of four on 5 ranks use no ways between racks, and no node that has no rank
