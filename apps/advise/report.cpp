@@ -235,8 +235,8 @@ void print_brakes(Console& console, const Topology& topology, const Comparison& 
                   const std::vector<int64_t>& ranks) {
   console.line("");
   console.paragraph(
-      "links or ranks are not alike: the seconds are those of ports and ranks as slow as the "
-      "slowest, an upper bound where an exchange seldom uses that port; outages are not counted");
+      "links or ranks are not alike: all count as slow as the slowest, too many seconds where few "
+      "messages use it, too few where they wait at several; outages do not count");
   for (const int64_t p : ranks)
     for (const std::string& sentence : brakes(topology, comparison, static_cast<int>(p)))
       print_clauses(console, sentence);

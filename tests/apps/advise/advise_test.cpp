@@ -216,6 +216,7 @@ TEST(Advise, SaysWhatHoldsTheRanksOfATopologyBack) {
        {"the port of node 3 holds 4 ranks back: an iteration takes 392 ms dense and 154 ms by",
         "with the usual one in its place 176 ms dense and 152 ms by",
         "without its node, on 3 ranks, 173 ms dense", "rank 2 holds 4 ranks back",
+        "too many seconds where few messages use it, too few where they wait",
         "with the usual one in its place 342 ms dense and 104 ms"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
   EXPECT_FALSE(ended.says("holds 2 ranks back")) << ended.output;
