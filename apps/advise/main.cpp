@@ -214,6 +214,11 @@ void advise(Communicator& comm, const AdviseConfig& config) {
     console.paragraph(
         "{}: for nodes of {} ranks, in which messages take no time (--ranks-per-node {})",
         in_nodes.sparsifier, node, node);
+  if (const int64_t n = config.ranks_per_node; n > 1)
+    console.paragraph(
+        "{} ranks share a node's port and are priced as if each had its own, but for {}: where all "
+        "send at once, an exchange takes up to {} times as long",
+        n, in_nodes.sparsifier, n);
   if (config.local_steps > 1)
     console.paragraph("local SGD: {} iterations share a selection and an exchange",
                       config.local_steps);

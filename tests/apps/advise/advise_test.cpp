@@ -131,6 +131,7 @@ TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotKnown) {
                                "(hierarchical.node=2), ",
                                seconds)))
         << ended.output;
+    EXPECT_EQ(ended.says("2 ranks share a node's port"), link != file.c_str()) << ended.output;
   }
   EXPECT_TRUE(one.says("\nhierarchical  ")) << one.output;
   std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "racks": [{"first": 0, "last": 1, "link":
