@@ -214,6 +214,14 @@ TEST(DenseValues, EachHasItsOwnDraw) {
   EXPECT_LT(up, 53);
 }
 
+TEST(DenseValues, EachBlockHasItsOwnDraws) {
+  Floats values(128, 0.5f);
+  values[0] = values[64] = 127;
+  const Floats rounded = read_back(
+      Format::int8, written(Format::int8, values, 64, RoundingDraws{Philox(1, Purpose::rounding)}));
+  EXPECT_FALSE(std::equal(rounded.begin(), rounded.begin() + 64, rounded.begin() + 64));
+}
+
 TEST(DenseValues, TheReaderRefusesAScaleThatIsNotFinite) {
   Context ctx;
   for (const Format format : kDenseFormats)
