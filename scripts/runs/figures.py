@@ -315,7 +315,8 @@ def draw_compressors(methods):
     axes.set(yscale="log", ylim=(edge, None), xlabel="bytes that all ranks send in a step",
              ylabel="error of the mean over the ranks", title="Error by bytes")
     axes.xaxis.set_major_formatter(bytes_text)
-    axes.yaxis.set(major_formatter="{x:.2g}", minor_formatter="{x:.2g}")
+    axes.yaxis.set(minor_locator=LogLocator(subs=(2, 5)), major_formatter="{x:.2g}",
+                   minor_formatter="{x:.2g}")
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
