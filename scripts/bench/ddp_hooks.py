@@ -52,6 +52,12 @@ def exchange_of_train(program, options, name, settings):
     return 1e3 * median(float(row["sec_exchange"]) for row in rows[3:])
 
 
+def tenths(losses):
+    """Means of the first tenth of the losses, the second, and so on."""
+    n, parts = len(losses), min(10, len(losses))
+    return [mean(losses[i * n // parts:(i + 1) * n // parts]) for i in range(parts)]
+
+
 def work(options, name, settings, queue):
     torch.manual_seed(1)
     network = torch_models.ResNet(20)
@@ -80,7 +86,7 @@ def work(options, name, settings, queue):
     sent = options.ranks * mean_over_ranks(hook.bytes_sent if hook else 0)
     if dist.get_rank() == 0:
         queue.put((median(steps[3:]), [median(part) for part in zip(*parts[3:], strict=True)],
-                   mean(losses[-max(1, len(losses) // 10):]), sent / options.steps))
+                   tenths(losses), sent / options.steps))
 
 
 def main():
@@ -100,18 +106,22 @@ def main():
     options = parser.parse_args()
     print("hook            ms a step   select  exchange    rest   rest of exchange   bytes a step"
           "   loss" + "".join(f"   exchange of {program}" for program in options.train))
+    curves = {}
     for name in options.hooks.split(","):
         queue = mp.get_context("fork").SimpleQueue()
         settings = ({"powersgd.rank": options.rank, "powersgd.start": options.start}
                     if name == "powersgd" else {})
         on_processes(options.ranks, work, options, name, settings, queue)
-        seconds, parts, loss, sent = queue.get()
+        seconds, parts, curves[name], sent = queue.get()
         cells = "".join(f"{1e3 * part:9.2f}" for part in parts) if parts else 27 * " "
         share = f"{parts[2] / parts[1]:18.3f}" if parts else 18 * " "
         of_train = "".join(f"{exchange_of_train(program, options, name, settings):14.2f}"
                            for program in options.train if parts)
-        print(f"{name:15} {1e3 * seconds:9.1f}{cells}{share} {sent:14.0f}   {loss:.4f}{of_train}",
-              flush=True)
+        print(f"{name:15} {1e3 * seconds:9.1f}{cells}{share} {sent:14.0f}   "
+              f"{curves[name][-1]:.4f}{of_train}", flush=True)
+    print("\nmean loss of each tenth of the steps")
+    for name, curve in curves.items():
+        print(f"{name:15} " + "".join(f"{loss:8.4f}" for loss in curve))
 
 
 if __name__ == "__main__":
