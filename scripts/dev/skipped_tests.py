@@ -16,7 +16,7 @@ import xml.etree.ElementTree
 
 # a reason -> a command that succeeds where the need of the test is met; None: no need, by design
 REASONS = {
-    r"no usable GPU|no CUDA device": "nvidia-smi -L | grep -q GPU",
+    r"no usable GPU|no GPU is usable|no CUDA device": "nvidia-smi -L | grep -q GPU",
     r"want as many GPUs": None,
     r"THINWIRE_DATA": '[ -n "${THINWIRE_DATA:-}" ]',
     r"built without MPI": 'grep -q TW_WITH_MPI "$BUILD/compile_commands.json"',
