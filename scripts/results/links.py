@@ -133,13 +133,14 @@ def scale(bench):
         for name, link in links.items():
             rows = []
             for ranks in (64, 256, 1024):
-                # a ring of 1,024 ranks has two million messages, oktopk takes over 24 GiB
+                # with 1,024 ranks, oktopk takes over 24 GiB, and the others many messages
                 few = ranks < 1024
                 dense = ["recursive_halving", "binomial_tree", "linear_pipeline", *["ring"] * few]
-                sparse = ["allgather", "gtopk", "exact", "scalecom", *["oktopk"] * few]
+                sparse = ["allgather", "gtopk", "scalecom", *["exact", "oktopk"] * few]
+                low_rank = ["quantized", *["powersgd"] * few]
                 for collective, algorithm in [*(("allreduce", one) for one in dense),
                                               *(("sparse", one) for one in sparse),
-                                              ("low_rank", "quantized"), ("low_rank", "powersgd")]:
+                                              *(("low_rank", one) for one in low_rank)]:
                     began = time.monotonic()
                     row = bench("--workers", ranks, "--link", link, "-b", size, "-e", size,
                                 "--simulated-clock", "-n", 1, "-w", 1, "--density", density,
