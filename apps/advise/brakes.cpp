@@ -8,22 +8,11 @@
 #include <ranges>
 #include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 
 namespace tw {
 
 namespace {
-
-/// Topology::slowest, which draws a thousand numbers a rank: once for the same ranks.
-double slowest(const Topology& of, int ranks) {
-  if (of.slow_by_step == 0) return of.slowest(ranks);
-  using Key = std::tuple<int, double, uint64_t, std::map<int, double>>;
-  static thread_local std::map<Key, double> known;
-  const auto [at, added] = known.try_emplace({ranks, of.slow_by_step, of.seed, of.slow});
-  if (added) at->second = of.slowest(ranks);
-  return at->second;
-}
 
 /// Seconds of an iteration on a topology.
 struct Iteration {
@@ -152,7 +141,7 @@ std::map<int, NetworkCost> network_costs(const Topology& topology,
   for (const int64_t p : ranks) {
     const int count = static_cast<int>(p);
     const LinkCost link = topology.cost(count);
-    costs[count] = {link.alpha, link.beta, slowest(topology, count)};
+    costs[count] = {link.alpha, link.beta, topology.slowest(count)};
   }
   return costs;
 }

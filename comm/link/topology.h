@@ -74,7 +74,7 @@ struct Topology {
   /// few messages use the slowest, and too little where messages wait at several, or for delays.
   /// Ranks that share a node's port count as if each had its own; 0 where one node has them all.
   LinkCost cost(int ranks) const;
-  /// The mean over steps of the slowness of the slowest of `ranks` ranks.
+  /// The mean over steps of the slowness of the slowest of `ranks` ranks, at least one.
   double slowest(int ranks) const;
 };
 

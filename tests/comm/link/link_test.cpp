@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <numbers>
 
 #include "comm/link/port.h"
 #include "tests/support/error_text.h"
@@ -82,8 +84,15 @@ TEST(Topology, TheSlowestRankOfAStep) {
   const double both = of.slowness(5, 7);
   of.slow.clear();
   EXPECT_DOUBLE_EQ(both, 1.5 * of.slowness(5, 7));
-  // the mean of the largest of four exponentials is 1 + 1/2 + 1/3 + 1/4 of theirs; 1,000 steps
-  EXPECT_NEAR(of.slowest(4), 1 + 0.1 * 25 / 12.0, 5 * 0.1 * 1.2 / std::sqrt(1000.0));
+  // the mean of the largest of n exponentials is 1 + 1/2 + ... + 1/n of theirs
+  EXPECT_NEAR(of.slowest(1), 1.1, 1e-6);
+  EXPECT_NEAR(of.slowest(4), 1 + 0.1 * 25 / 12.0, 1e-6);
+  EXPECT_NEAR(of.slowest(3000), 1 + 0.1 * (std::log(3000) + std::numbers::egamma), 2e-5);
+  of.slow = {{1, 1.5}, {2, 1.5}};
+  double drawn = 0;
+  for (uint64_t step = 0; step < 1000; ++step)
+    drawn += std::max({of.slowness(0, step), of.slowness(1, step), of.slowness(2, step)}) / 1000;
+  EXPECT_NEAR(of.slowest(3), drawn, 5 * 1.5 * 0.1 * 1.2 / std::sqrt(1000.0));
   EXPECT_NE(of.slowness(0, 1), of.slowness(0, 2));
   EXPECT_NE(of.slowness(0, 1), of.slowness(1, 1));
 }
