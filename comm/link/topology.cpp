@@ -24,7 +24,8 @@ struct Unit {
 constexpr Unit kRates[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
 constexpr Unit kTimes[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
 
-constexpr double kLeastRate = 1, kMostRate = 1e15, kMostSeconds = 1e9;
+constexpr double kLeastRate = 1, kMostRate = 1e15, kMostSeconds = 1e9, kMostFactor = 1e9;
+constexpr int kMostNumber = (1 << 20) - 1;  // of nodes and ranks
 
 /// `0.4ms` in seconds; negative unless the text is a number and one of the units.
 double quantity(std::string_view text, std::span<const Unit> units) {
@@ -35,14 +36,20 @@ double quantity(std::string_view text, std::span<const Unit> units) {
   return error == std::errc{} && found != units.end() ? number * found->factor : -1;
 }
 
+double parse_seconds(std::string_view text, const std::string& name) {
+  const double seconds = quantity(text, kTimes);
+  check(seconds >= 0 && seconds <= kMostSeconds,
+        "[link] {} is \"{}\"; expected a time of 0 to {:g} s, in us, ms or s", name, text,
+        kMostSeconds);
+  return seconds;
+}
+
 /// Exponential with a mean of 1.
 double exponential(uint64_t seed, Purpose purpose, uint64_t id, uint64_t number) {
   const auto words =
       Philox(seed, purpose, static_cast<uint32_t>(number >> 32))(id, static_cast<uint32_t>(number));
   return -std::log1p(-static_cast<double>(uniform(words[0])));
 }
-
-constexpr int kMostNumber = (1 << 20) - 1;  // of nodes and ranks
 
 /// An object of a topology's file, read key by key.
 class Part {
@@ -67,11 +74,7 @@ class Part {
     }
   }
   double seconds(const char* key) const {
-    const double value = quantity(text(key), kTimes);
-    check(value >= 0 && value <= kMostSeconds,
-          "[link] {}: {} is {}; expected a time of 0s to 1e9s, in us, ms or s", where_, key,
-          json_.at(key).dump());
-    return value;
+    return parse_seconds(text(key), fmt::format("{}: {}", where_, key));
   }
   int index(const char* key, int least = 0, int most = kMostNumber) const {
     const Json& value = at(key);
@@ -82,8 +85,9 @@ class Part {
     return value.get<int>();
   }
   double number_of(const Json& value, const std::string& key, double least) const {
-    check(value.is_number() && value.get<double>() >= least && value.get<double>() <= 1e9,
-          "[link] {}: {} is {}; expected a number of {} to 1e9", where_, key, value.dump(), least);
+    check(value.is_number() && value.get<double>() >= least && value.get<double>() <= kMostFactor,
+          "[link] {}: {} is {}; expected a number of {} to {:g}", where_, key, value.dump(), least,
+          kMostFactor);
     return value.get<double>();
   }
   /// The number of a node or rank that is the key of an object.
@@ -185,18 +189,15 @@ Topology read_topology(const std::string& file) {
 }  // namespace
 
 PortSpec parse_port(std::string_view text) {
-  const size_t comma = std::min(text.find(','), text.size());
-  const std::string_view rate = text.substr(0, comma);
-  const std::string_view latency = text.substr(std::min(comma + 1, text.size()));
-  const PortSpec port{.latency = quantity(latency, kTimes),
-                      .bits_per_second = quantity(rate, kRates)};
+  const size_t comma = text.find(',');
   check(comma < text.size(), "[link] link is \"{}\"; expected RATE,LATENCY as in 1Gbit,0.4ms",
         text);
+  const std::string_view rate = text.substr(0, comma);
+  const PortSpec port{.latency = parse_seconds(text.substr(comma + 1), "latency"),
+                      .bits_per_second = quantity(rate, kRates)};
   check(port.bits_per_second >= kLeastRate && port.bits_per_second <= kMostRate,
-        "[link] rate is \"{}\"; expected 1bit to 1e6Gbit (per second), in bit, kbit, Mbit or Gbit",
-        rate);
-  check(port.latency >= 0 && port.latency <= kMostSeconds,
-        "[link] latency is \"{}\"; expected a time of 0s to 1e9s, in us, ms or s", latency);
+        "[link] rate is \"{}\"; expected {:g} to {:g} bit per second, in bit, kbit, Mbit or Gbit",
+        rate, kLeastRate, kMostRate);
   return port;
 }
 

@@ -115,11 +115,11 @@ TEST(Topology, AFileWithAMistakeIsAUserError) {
   EXPECT_NE(text(R"({"link": "1Gbit"})").find("expected RATE,LATENCY"), std::string::npos);
   const std::string pair = R"({"from": 2, "to": 1, "link": "1Gbit,1ms"})",
                     needs = " needs either link or one or both of out and in",
-                    time = "; expected a time of 0s to 1e9s, in us, ms or s";
+                    time = "; expected a time of 0 to 1e+09 s, in us, ms or s";
   for (const auto& [key, error] : std::map<std::string, std::string>{
            {R"("node": {})", " has an unknown key node; nearest is \"nodes\""},
-           {R"("slow": {"1": 0.5})", ": slow of rank 1 is 0.5; expected a number of 1 to 1e9"},
-           {R"("slow": {"1": 1e99})", ": slow of rank 1 is 1e+99; expected a number of 1 to 1e9"},
+           {R"("slow": {"1": 0.5})", ": slow of rank 1 is 0.5; expected a number of 1 to 1e+09"},
+           {R"("slow": {"1": 1e99})", ": slow of rank 1 is 1e+99; expected a number of 1 to 1e+09"},
            {R"("nodes": {"a": {}})", " has \"a\"; expected a whole number of 0 to 1048575"},
            {R"("nodes": {"03": {}})", " has \"03\"; expected a whole number of 0 to 1048575"},
            {R"("nodes": [])", ": nodes is not an object"},
@@ -135,7 +135,7 @@ TEST(Topology, AFileWithAMistakeIsAUserError) {
            {R"("outages": [{"node": 1, "at": "1s"}])", ": outage 0 lacks the key for"},
            {R"("outages": [{"node": 1, "at": "1s", "for": "0s"}])", ": outage 0 lasts no time"},
            {R"("outages": [{"node": 1, "at": "1e10s"}])", ": outage 0: at is \"1e10s\"" + time},
-           {R"("jitter": 3)", ": jitter is 3" + time}})
+           {R"("jitter": 3)", ": jitter is \"3\"" + time}})
     EXPECT_EQ(text(fmt::format(R"({{"link": "1Gbit,1ms", {}}})", key)), "[link] FILE" + error);
   for (const char* wrong : {"0", "2.7", "4097", "-1", "\"2\""})
     EXPECT_EQ(text(fmt::format(R"({{"link": "1Gbit,1ms", "ranks_per_node": {}}})", wrong)),
