@@ -97,7 +97,7 @@ std::optional<Load> sums_inside(const AdviseConfig& config, size_t n) {
   if (config.link.empty() || node == 1) return std::nullopt;
   std::optional<Topology> inside;  // racks without ways between them
   if (const int64_t own = config.ranks_per_node; node != own) {
-    Topology& link = inside.emplace(parse_link(config.link));
+    Topology& link = inside.emplace(parse_link(config.link, static_cast<int>(own)));
     const std::vector<Topology::Ports> racks = std::exchange(link.racks, {});
     const bool alike = std::ranges::all_of(racks, [&](const Topology::Ports& rack) {
       return rack.first * own % node == 0 && (rack.last - rack.first + 1) * own == node;

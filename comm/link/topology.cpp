@@ -124,12 +124,12 @@ class Part {
   std::string where_;
 };
 
-Topology read_topology(const std::string& file) {
+Topology read_topology(const std::string& file, int ranks_per_node) {
   const Json json = parse_json<Json>(read_text(file, kMostJson), file);
   const Part whole(json, file, "",
                    {"link", "ranks_per_node", "nodes", "racks", "pairs", "jitter", "outages",
                     "slow", "slow_by_step", "seed"});
-  Topology topology{.usual = whole.port("link")};
+  Topology topology{.usual = whole.port("link"), .ranks_per_node = ranks_per_node};
   if (whole.has("ranks_per_node")) topology.ranks_per_node = whole.index("ranks_per_node", 1, 4096);
   if (whole.has("jitter")) topology.jitter = whole.seconds("jitter");
   if (whole.has("slow_by_step"))
@@ -202,10 +202,10 @@ PortSpec parse_port(std::string_view text) {
 }
 
 Topology parse_link(const std::string& text, int ranks_per_node) {
-  if (text.ends_with(".json")) return read_topology(text);
+  check(ranks_per_node >= 1, "[link] ranks-per-node is {}; expected at least 1", ranks_per_node);
+  if (text.ends_with(".json")) return read_topology(text, ranks_per_node);
   check(text.find(',') != std::string::npos,
         "[link] link is \"{}\"; expected RATE,LATENCY as in 1Gbit,0.4ms, or FILE.json", text);
-  check(ranks_per_node >= 1, "[link] ranks-per-node is {}; expected at least 1", ranks_per_node);
   return {.usual = parse_port(text), .ranks_per_node = ranks_per_node};
 }
 

@@ -82,7 +82,7 @@ struct Topology {
 /// latencies in us, ms or s. UserError on anything else.
 PortSpec parse_port(std::string_view text);
 
-/// A link RATE,LATENCY, or the file of this name if it ends with .json, which has a number of
+/// A link RATE,LATENCY, or the file of this name if it ends with .json, which may have a number of
 /// ranks a node of its own. UserError on malformed text, unknown keys, and values out of range.
 Topology parse_link(const std::string& text, int ranks_per_node = 1);
 

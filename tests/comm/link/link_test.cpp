@@ -49,6 +49,8 @@ TEST(Topology, ReadsAFile) {
       "slow": {"5": 1.5}, "slow_by_step": 0.2, "seed": 7})"));
   EXPECT_DOUBLE_EQ(of.usual.bits_per_second, 1e9);
   EXPECT_EQ(of.ranks_per_node, 2);
+  const std::string plain = topology_file(folder, R"({"link": "1Gbit,0.4ms"})");
+  EXPECT_EQ(parse_link(plain, 3).ranks_per_node, 3);
   EXPECT_EQ(of.node_of(7), 3);
   EXPECT_DOUBLE_EQ(of.ports(3).out.bits_per_second, 1e8);
   EXPECT_DOUBLE_EQ(of.ports(3).in.bits_per_second, 1e9);
