@@ -40,8 +40,10 @@ REASONS = {
     r"is missing \(package": "command -v ip && command -v sshd && command -v unshare",
     r"namespaces|pair of network devices": None,
     r"needs /proc": "[ -d /proc/self/fd ]",
-    r"build id|the emulator|not emulated": None,
-    r"no fused multiply-add": None,  # in the entries x86-64 of ctest
+    r"build id|takes the emulator minutes|the emulator takes 20 s|slow in the emulator": None,
+    r"not emulated": None,
+    r"no fused multiply-add with THINWIRE_CPU": None,
+    r"no fused multiply-add": 'grep -q "^flags.* fma " /proc/cpuinfo',
     r"ends the run|this is its transport|for ranks of mpirun|needs mpirun|one rank does not": None,
     r"vendor needs no|messages of vendor|nothing that NCCL needs is missing": None,
 }

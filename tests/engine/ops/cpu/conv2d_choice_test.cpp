@@ -1,6 +1,8 @@
 // Which shapes the CPU's own convolutions take.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "engine/core/cpu_features.h"
 #include "engine/core/instruction_set.h"
 #include "engine/ops/cpu/conv2d.h"
@@ -36,7 +38,9 @@ TEST(Conv2dChoice, TheDenseProductTakesImagesOfMostlyPadding) {
 }
 
 TEST(Conv2dChoice, WinogradTakesTilesOf16Channels) {
-  if (instruction_set() == InstructionSet::baseline) GTEST_SKIP() << "no fused multiply-add";
+  if (instruction_set() == InstructionSet::baseline)
+    GTEST_SKIP() << "no fused multiply-add"
+                 << (std::getenv("THINWIRE_CPU") ? " with THINWIRE_CPU" : "");
   const auto winograd = [](const auto& change) { return ops::suits_winograd_conv2d(with(change)); };
   EXPECT_TRUE(winograd([](Conv2dShape&) {}));
   EXPECT_TRUE(winograd([](Conv2dShape& s) { s.in_channels = 16, s.out_channels = 256; }));
