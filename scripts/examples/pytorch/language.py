@@ -168,6 +168,12 @@ def main(description, make_network, make_optimizer, **defaults):
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
-            mp.start_processes(
-                train, (port, options, make_network, make_optimizer, method, seed), options.ranks,
-                start_method="fork")
+            try:
+                mp.start_processes(
+                    train, (port, options, make_network, make_optimizer, method, seed),
+                    options.ranks, start_method="fork")
+            except mp.ProcessRaisedException as error:
+                _, wrong_input, reason = str(error).rpartition("UserError: ")
+                if not wrong_input:
+                    raise
+                parser.error(reason.strip())
