@@ -36,8 +36,8 @@ FIRST, SLOW = 10, 1e-4  # steps and a rate over which rounding stays small
 class MeanInOrder(thinwire.ddp.Mean):
     """Has the elements of a convolution in the order of `train`: the input channels last."""
 
-    def __init__(self, named, *arguments):
-        super().__init__([(name, in_order(p)) for name, p in named], *arguments)
+    def __init__(self, named, *arguments, **options):
+        super().__init__([(name, in_order(p)) for name, p in named], *arguments, **options)
 
     def __call__(self, tensors):
         return super().__call__([in_order(tensor) for tensor in tensors])
@@ -171,7 +171,7 @@ def main():
             rounding, shares = (shared_entries(plain[0], run) for run in plain[1:])
             # rounding changes how many entries a threshold lets pass, if it passes any number
             sent = [run[2] for run in slow[name]]
-            bad = (1 - shares > 2 * (1 - rounding) + 2e-3).any() or (
+            bad = (1 - shares > 2 * (1 - rounding) + 2e-3).any() or shares[0] < 0.99 or (
                 abs(sent[2] - sent[0]) > (5e-3 * sent[0] if sent[1] != sent[0] else 0))
             row = [name, ", ".join(f"{shares[i]:.4f} ({rounding[i]:.4f})"
                                    for i in (0, 1, 2, FIRST - 1))]

@@ -31,7 +31,7 @@ done
 
 # one line for what they cannot use
 echo "a few words" >"$work/short"
-for arguments in none "text --methods foo" short "text --seeds x" "text --ranks 0"; do
+for arguments in none short "text --"{"methods foo","seeds x","ranks 0","link 1"}; do
   code=0
   # shellcheck disable=SC2086
   "$python" scripts/examples/pytorch/lstm.py "$work/"$arguments >"$work/log" 2>&1 || code=$?
