@@ -1,5 +1,7 @@
 #include "apps/advise/prediction.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>

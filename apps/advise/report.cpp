@@ -1,5 +1,7 @@
 #include "apps/advise/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,4 +1,6 @@
 // Data sets: those found, and whether their files are whole.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <filesystem>
 #include <ranges>
