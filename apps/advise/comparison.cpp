@@ -34,7 +34,7 @@ class WindowSearch {
     double above = 0, below = 0;
   };
   Limits around(double bits) const {
-    double inside = bits;
+    double inside = std::min(bits, kMostBits);  // inside a node messages take no time
     while (!wins(inside)) {
       if (inside <= kLeastBits) return {};
       inside /= kStep;

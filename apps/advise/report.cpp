@@ -139,9 +139,14 @@ void print_costs(Console& console, const Rounds& rounds, double d, double densit
   };
   console.line("\n{:.0f} parameters, density {:g}", d, density);
   console.line("compute {} s", over([](const Costs& c) { return c.compute.seconds(); }));
-  for (const auto& [ranks, network] : rounds.front().networks)
-    console.line("link of {} rank{} {:.4g} s per message, {:.4g} Gbit/s, the slowest in its file",
-                 ranks, ranks == 1 ? "" : "s", network.alpha, 32e-9 / network.beta);
+  for (const auto& [ranks, network] : rounds.front().networks) {
+    const std::string link = fmt::format("link of {} rank{}", ranks, ranks == 1 ? "" : "s");
+    if (network.beta == 0)
+      console.line("{} inside a node, where messages take no time", link);
+    else
+      console.line("{} {:.4g} s per message, {:.4g} Gbit/s, the slowest in its file", link,
+                   network.alpha, 32e-9 / network.beta);
+  }
   if (rounds.front().networks.empty())
     console.line("link {} s per message, {} Gbit/s",
                  over([](const Costs& c) { return c.link.alpha; }),

@@ -263,6 +263,15 @@ TEST(Advise, DoesNotMeasureLinksOfAFile) {
       << ended.output;
 }
 
+TEST(Advise, NeedsNoBandwidthWhereOneNodeHasAllRanks) {
+  const TempFolder folder;
+  const std::string file = (folder / "node.json").string();
+  std::ofstream(file) << R"({"link": "1Gbit,0.4ms", "ranks_per_node": 2, "slow": {"0": 2}})";
+  const Ended ended = run_command(fmt::format(
+      "timeout 60 {}/advise --simulate --compute 1 --select 0 --ranks 2 --link {}", TW_BIN, file));
+  EXPECT_TRUE(ended.says("\nlink of 2 ranks inside a node, where messages")) << ended.output;
+}
+
 TEST(Advise, SaysThatRanksShareCores) {
   const std::string given =
       "--model mlp --batch-size 1 --link 1Gbit,0.4ms --rounds 1 --ranks 2 --precision f32";
