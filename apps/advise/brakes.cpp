@@ -1,5 +1,7 @@
 #include "apps/advise/brakes.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -86,8 +88,8 @@ std::array<std::pair<Topology, std::vector<Part>>, 2> parts_of(const Topology& t
     links.push_back({"the port of node", "the ports of nodes", std::to_string(one.first),
                      [=](Topology& to) { to.nodes.insert(one); }, one.first});
   for (const auto& one : topology.pairs)
-    links.push_back({"the way between nodes", "the ways between nodes",
-                     fmt::format("{} and {}", one.first.first, one.first.second),
+    links.push_back({"the way from node", "the ways from nodes",
+                     fmt::format("{} to {}", one.first.first, one.first.second),
                      [=](Topology& to) { to.pairs.insert(one); }, one.first.second});
   for (const Topology::Ports& rack : topology.racks)
     links.push_back({"the uplink of nodes", "the uplinks of nodes",
@@ -116,7 +118,7 @@ std::string names_of(std::span<const Part> parts) {
   return names;
 }
 
-/// `; without its node, on 3 ranks, ...`; empty where that does not remove all of these parts.
+/// `; without node 2, on 3 ranks, ...`; empty where that does not remove all of these parts.
 std::string without_nodes(std::span<const Part> parts, Topology topology,
                           const Comparison& comparison, int ranks) {
   std::set<int> nodes;
@@ -128,8 +130,8 @@ std::string without_nodes(std::span<const Part> parts, Topology topology,
   for (int rank = 0; rank < ranks; ++rank) count -= nodes.contains(topology.node_of(rank));
   if (count == 0) return "";
   for (const int node : std::views::reverse(nodes)) topology = without_node(topology, node);
-  return fmt::format("; without {}, on {} rank{}, {}",
-                     nodes.size() == 1 ? "its node" : "their nodes", count, count == 1 ? "" : "s",
+  return fmt::format("; without node{} {}, on {} rank{}, {}", nodes.size() == 1 ? "" : "s",
+                     fmt::join(nodes, ", "), count, count == 1 ? "" : "s",
                      text(iteration(topology, comparison, count)));
 }
 

@@ -216,7 +216,7 @@ TEST(Advise, SaysWhatHoldsTheRanksOfATopologyBack) {
   for (const char* text :
        {"the port of node 3 holds 4 ranks back: an iteration takes 392 ms dense and 154 ms by",
         "with the usual one in its place 176 ms dense and 152 ms by",
-        "without its node, on 3 ranks, 173 ms dense", "rank 2 holds 4 ranks back",
+        "without node 3, on 3 ranks, 173 ms dense", "rank 2 holds 4 ranks back",
         "too many seconds where few messages use it, too few where they wait",
         "with the usual one in its place 342 ms dense and 104 ms"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
@@ -245,7 +245,7 @@ TEST(Advise, SaysWhatHoldsTheRanksOfATopologyBack) {
   const Ended hidden = advise(
       "--simulate --compute 0.1 --select 0.001 --parameters 1000000 --ranks 1,4 --link " + file);
   for (const char* text :
-       {"the port of node 3 and the way between nodes 0 and 1 and the port of node 2 hold 4 ranks",
+       {"the port of node 3 and the way from node 0 to 1 and the port of node 2 hold 4 ranks",
         "\nthen jitter of 100 ms holds 4 ranks back", "\nslow_by_step 1 holds 4 ranks back",
         "\nslow_by_step 1 holds 1 rank back"})
     EXPECT_TRUE(hidden.says(text)) << text << " is missing in\n" << hidden.output;

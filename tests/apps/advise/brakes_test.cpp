@@ -20,7 +20,7 @@ TEST(Brakes, WithoutANodeLaterOnesTakeItsNumber) {
     with.nodes[1] = {port(10), port(10)};
     costs.networks = network_costs(without, {6});
     const Comparison rest(example(), {costs}, {});
-    const std::string text = fmt::format("; without its node, on 6 ranks, {:.3g} ms dense",
+    const std::string text = fmt::format("; without node 1, on 6 ranks, {:.3g} ms dense",
                                          1e3 * rest.seconds(rest.best_dense(6), 6).mid);
     const std::string sentence = brakes(with, rest, 8).front();
     EXPECT_TRUE(sentence.starts_with("the port of node 1 holds 8 ranks back: ")) << sentence;
