@@ -111,17 +111,20 @@ std::string cell(double value, const char* form) {
 }
 
 void CommBench::print(const CommCase& test, const Row& row, double model) {
-  const double algbw = static_cast<double>(row.bytes) / row.seconds, busbw = algbw * test.bus;
-  print_on_rank_0("{:<10} {:<22} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
+  // messages inside a node take no simulated time
+  const double algbw = row.seconds > 0 ? static_cast<double>(row.bytes) / row.seconds : 0,
+               busbw = algbw * test.bus;
+  print_on_rank_0("{:<10} {:<22} {:>11} {:>11} {:>10.1f} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
                   test.collective, test.algorithm, row.bytes, row.bytes / sizeof(float),
-                  row.seconds * 1e6, algbw * 1e-9, busbw * 1e-9,
+                  row.seconds * 1e6, cell(algbw * 1e-9, "{:.4f}"), cell(busbw * 1e-9, "{:.4f}"),
                   test.by_library ? "-" : cell(row.sent, "{:.0f}"), cell(model * 1e6, "{:.1f}"),
                   row.wrong);
   if (csv_.is_open())
     csv_.write(fmt::format(
-        "{},{},{},{},{},{:.9f},{:.6f},{:.6f},{:.0f},{},{}{}\n", test.collective, test.algorithm,
-        comm_.transport(), comm_.size(), row.bytes, row.seconds, algbw * 1e-9, busbw * 1e-9,
-        row.sent, model > 0 ? fmt::format("{:.9f}", model) : "", row.wrong, provenance_cells()));
+        "{},{},{},{},{},{:.9f},{},{:.0f},{},{}{}\n", test.collective, test.algorithm,
+        comm_.transport(), comm_.size(), row.bytes, row.seconds,
+        algbw > 0 ? fmt::format("{:.6f},{:.6f}", algbw * 1e-9, busbw * 1e-9) : ",", row.sent,
+        model > 0 ? fmt::format("{:.9f}", model) : "", row.wrong, provenance_cells()));
 }
 
 void CommBench::run() {
