@@ -91,12 +91,12 @@ class Part {
     return value.get<double>();
   }
   /// The number of a node or rank that is the key of an object.
-  int number_of_key(const std::string& key) const {
+  int number_of_key(const char* object, const std::string& key) const {
     int number = -1;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
-    check(error == std::errc{} && end == key.data() + key.size() && number >= 0 &&
-              number <= kMostNumber && std::to_string(number) == key,
-          "[link] {} has \"{}\"; expected a whole number of 0 to {}", where_, key, kMostNumber);
+    std::from_chars(key.data(), key.data() + key.size(), number);
+    check(number >= 0 && number <= kMostNumber && std::to_string(number) == key,
+          "[link] {}: {} has \"{}\"; expected a whole number of 0 to {}", where_, object, key,
+          kMostNumber);
     return number;
   }
   /// The ports of `link`, or of `out` and `in`, of which one may be `usual`.
@@ -140,7 +140,8 @@ Topology read_topology(const std::string& file, int ranks_per_node) {
     if (!whole.has(key)) return;
     check(list ? whole[key].is_array() : whole[key].is_object(), "[link] {}: {} is not {}", file,
           key, list ? "a list" : "an object");
-    for (const auto& [number, item] : whole[key].items()) body(whole.number_of_key(number), item);
+    for (const auto& [number, item] : whole[key].items())
+      body(whole.number_of_key(key, number), item);
   };
   each("nodes", false, [&](int node, const Json& item) {
     topology.nodes[node] =
@@ -226,8 +227,7 @@ double Topology::delay(int from, int to, uint64_t number) const {
 }
 
 double Topology::slowness(int rank, uint64_t step) const {
-  const auto own = slow.find(rank);
-  const double factor = own == slow.end() ? 1 : own->second;
+  const double factor = slow.contains(rank) ? slow.at(rank) : 1;
   const double share = exponential(seed, Purpose::slowness, static_cast<uint64_t>(rank), step);
   return factor * (1 + slow_by_step * share);
 }
