@@ -185,6 +185,9 @@ TEST(CostModel, CountsTheAdditionsOnTheLongestPath) {
                                          {"oktopk", 140},
                                          {"shared", 70},
                                          {"scalecom", 70}}));
+  // of a share of the elements on each rank, those of the 7 others
+  EXPECT_EQ(exchanges().find("quantized").value(default_settings())->seconds(kAdditions, 8, 800, 0),
+            700);
 }
 
 TEST(CostModel, GivesThePublishedTimesOfGtopk) {

@@ -72,6 +72,8 @@ TEST(Topology, ReadsAFile) {
   // two nodes share an uplink of 10 Gbit/s
   EXPECT_NEAR(of.cost(6).beta, 32e-9, 1e-18);
   EXPECT_NEAR(of.cost(8).beta, 32 / 56e3, 1e-12);
+  const PortSpec port{0, 1e9};  // of the eight nodes of a rack, two are in the run
+  EXPECT_NEAR((Topology{.usual = port, .racks = {{port, port, 2, 9}}}.cost(4).beta), 64e-9, 1e-18);
   EXPECT_EQ(of.cost(2).alpha, 0);  // messages inside a node are free
   EXPECT_EQ(of.cost(2).beta, 0);
 }
