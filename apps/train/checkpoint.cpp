@@ -253,6 +253,11 @@ void check_continues(const fs::path& checkpoint, const SafetensorsReader& first,
         checkpoint.string(), saved.ranks, saved.ranks);
   const std::vector<std::string> means = averaged_in(first, config);
   if (config.eval_only && means.empty()) return;
+  const int64_t before = saved.ranks * saved.batch,
+                now = ranks * config.batch_size * config.accumulate;
+  if (before != now && !config.eval_only)
+    add_notice(saved.resumed.notice,
+               fmt::format("images of a step were {}, are now {}", before, now));
   add_notice(saved.resumed.notice,
              fmt::format("{} rank{} became {}: {}{}the result differs from that of an "
                          "uninterrupted run",

@@ -12,6 +12,7 @@
 #include "data/wrappers.h"
 #include "engine/core/error.h"
 #include "engine/io/json.h"
+#include "sparsify/exchange.h"
 
 namespace tw {
 
@@ -52,6 +53,7 @@ void compare(const Json& then, const TrainConfig& config, const fs::path& checkp
            is.dump(), cure);
   saved.before = config;
   for (const auto& [key, was, is, effect] : all) {
+    if (key == kNodeSetting && !config.forms_nodes()) continue;  // of the link alone
     add_notice(saved.resumed.notice,
                fmt::format("{} was {}, is now {}", key, was.dump(), is.dump()));
     if (was.is_null()) continue;  // a checkpoint of an older version may lack options

@@ -313,6 +313,10 @@ SgdConfig TrainConfig::sgd() const {
           .outer_momentum = outer_momentum};
 }
 
+bool TrainConfig::forms_nodes() const {
+  return exchanges().find(resolve_sparsifier(sgd(), settings).exchange).value.forms_nodes;
+}
+
 namespace {
 
 /// The options as one level, those of --set by their dotted names.

@@ -153,6 +153,8 @@ struct TrainConfig {
   bool is_local() const { return local_steps > 1 || outer_lr > 0 || outer_momentum > 0; }
   /// The part that the optimizer takes.
   SgdConfig sgd() const;
+  /// Whether the ranks of the run form the nodes that kNodeSetting describes.
+  bool forms_nodes() const;
 };
 
 /// The flags of a command line. UserError on a wrong one; HelpText for --help.

@@ -87,23 +87,18 @@ Console open_console(Communicator& comm, const TrainConfig& config) {
   return console;
 }
 
-/// Whether the ranks of the run form the nodes that kNodeSetting describes.
-bool forms_nodes(const TrainConfig& config) {
-  const std::string exchange = resolve_sparsifier(config.sgd(), config.settings).exchange;
-  return exchanges().find(exchange).value.forms_nodes;
-}
-
 /// On several machines, and without another choice, the ranks of a machine form a node.
 void follow_machines(Communicator& world, std::vector<TrainConfig>& configs) {
   if (NodePlan(gather(world, world.machine())).nodes() == 1) return;
   for (TrainConfig& config : configs)
-    if (forms_nodes(config) && config.comm.ranks_per_node == 1 && !config.is_flag("ranks-per-node"))
+    if (config.forms_nodes() && config.comm.ranks_per_node == 1 &&
+        !config.is_flag("ranks-per-node"))
       config.settings.set_default(kNodeSetting, "0");
 }
 
 /// Says how many ranks the nodes have if they are several machines.
 void report_machines(Communicator& comm, const TrainConfig& config, Console& console) {
-  if (!forms_nodes(config) || config.settings.integer(kNodeSetting) > 0) return;
+  if (!config.forms_nodes() || config.settings.integer(kNodeSetting) > 0) return;
   const NodePlan machines(gather(comm, comm.machine()));
   if (machines.nodes() == 1) return;
   std::vector<size_t> ranks;

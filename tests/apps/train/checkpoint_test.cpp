@@ -221,14 +221,20 @@ TEST(Checkpoint, OneRankThatNobodyAskedForIsAUserError) {
   TrainConfig asked = config;
   asked.workers = 1;
   EXPECT_EQ(describe_checkpoint(checkpoint, asked, 1).notice,
-            "2 ranks became 1: residual is the mean of the 2 ranks, and the result differs from "
-            "that of an uninterrupted run");
+            "images of a step were 64, are now 32; 2 ranks became 1: residual is the mean of the 2 "
+            "ranks, and the result differs from that of an uninterrupted run");
   TrainConfig dense = config;
   dense.sparsifier = "dense";
   const TempFolder other;
-  EXPECT_EQ(describe_checkpoint(saved(other, dense, 2), dense, 3).notice,
-            "2 ranks became 3: the result differs from that of an uninterrupted run");
-  EXPECT_EQ(describe_checkpoint(checkpoint, config, 2).notice, "");
+  dense.batch_size = 48;
+  const std::filesystem::path of_dense = saved(other, dense, 2);
+  dense.batch_size = 32;  // on three ranks as many images a step
+  EXPECT_EQ(describe_checkpoint(of_dense, dense, 3).notice,
+            "batch_size was 48, is now 32; 2 ranks became 3: the result differs from that of an "
+            "uninterrupted run");
+  TrainConfig other_link = config;
+  other_link.settings.set("hierarchical.node", "2");  // which topk does not read
+  EXPECT_EQ(describe_checkpoint(checkpoint, other_link, 2).notice, "");
 }
 
 TEST(Checkpoint, TheNoticeOfOtherRanksNamesWhatTheyTake) {
@@ -240,7 +246,8 @@ TEST(Checkpoint, TheNoticeOfOtherRanksNamesWhatTheyTake) {
     asked.eval_only = validates;
     asked.bn_stats = statistics;
     const std::string text = describe_checkpoint(saved(folder, config, before), asked, now).notice;
-    return text.substr(0, text.find(", and the result differs"));
+    const size_t ranks = text.rfind("; ") == std::string::npos ? 0 : text.rfind("; ") + 2;
+    return text.substr(ranks, text.find(", and the result differs") - ranks);
   };
   TrainConfig config = config_of(Switch::off);
   const std::string alone =
