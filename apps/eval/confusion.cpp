@@ -30,6 +30,11 @@ std::vector<Confusion::Class> Confusion::classes() const {
     for (size_t other = 0; other < n; ++other) {
       all[label].images += counts_[label * n + other];
       all[label].predicted += counts_[other * n + label];
+      if (const int64_t count = counts_[label * n + other];
+          other != label && count > all[label].mistakes) {
+        all[label].mistaken = names_[other];
+        all[label].mistakes = count;
+      }
     }
   }
   return all;

@@ -23,6 +23,8 @@ class Confusion {
     int64_t images = 0;     ///< that have this label
     int64_t predicted = 0;  ///< that are taken for this class
     int64_t correct = 0;    ///< both
+    std::string mistaken;   ///< the other class for which most of its images are taken, if any
+    int64_t mistakes = 0;   ///< how many
     /// correct / images, correct / predicted; nothing without any.
     std::optional<double> recall() const { return ratio(images); }
     std::optional<double> precision() const { return ratio(predicted); }

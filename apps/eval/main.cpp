@@ -162,10 +162,13 @@ void print_classes(const Confusion& confusion) {
     fmt::print("the {} of {} classes with the lowest recall:\n", kMostRows, rows.size());
     rows.resize(kMostRows);
   }
-  fmt::print("{:<24} {:>8} {:>9} {:>9}\n", "class", "images", "precision", "recall");
+  fmt::print("{:<24} {:>8} {:>9} {:>9}  {}\n", "class", "images", "precision", "recall",
+             "most often taken for");
   for (const auto& one : rows)
-    fmt::print("{:<24} {:>8} {:>9} {:>9}\n", printable(one.name), one.images,
-               percent(one.precision()), percent(one.recall()));
+    fmt::print(
+        "{:<24} {:>8} {:>9} {:>9}  {}\n", printable(one.name), one.images, percent(one.precision()),
+        percent(one.recall()),
+        one.mistakes == 0 ? "-" : fmt::format("{} ({})", printable(one.mistaken), one.mistakes));
 }
 
 int run(int argc, char** argv) {

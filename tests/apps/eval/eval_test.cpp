@@ -19,6 +19,9 @@ TEST(Confusion, CountsByLabelAndPrediction) {
   EXPECT_EQ(confusion.images(), 3);
   EXPECT_EQ(confusion.top1(), 1);
   EXPECT_EQ(confusion.top5(), 3);
+  EXPECT_EQ(confusion.classes()[0].mistaken, "c, d");
+  EXPECT_EQ(confusion.classes()[1].mistakes, 1);
+  EXPECT_EQ(confusion.classes()[2].mistakes, 0);
   EXPECT_EQ(confusion.matrix_csv(), "label,a,b,\"c, d\"\na,1,0,1\nb,1,0,0\n\"c, d\",0,0,0\n");
   EXPECT_EQ(confusion.classes_csv(),
             "class,images,predicted,correct,precision,recall\n"
