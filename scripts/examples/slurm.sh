@@ -20,6 +20,10 @@
 # `srun --mpi=list` shows those of this cluster. BIN is the folder of the programs (default:
 # build/bin if it has them, else the command thinwire).
 set -euo pipefail
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  sed -n '/^#SBATCH/p; /^# /s/^# //p; /^#$/s/#//p; /^set/q' "$0"
+  exit
+fi
 if [[ -n ${BIN:-} || -x build/bin/train ]]; then
   train=("${BIN:-build/bin}/train")
 else

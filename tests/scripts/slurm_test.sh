@@ -23,6 +23,7 @@ exit 2
 SRUN
 printf '#!/bin/sh\necho "$*" >>%s\n' "$work/scontrol" >"$work/bin/scontrol"
 chmod +x "$work/bin/srun" "$work/bin/scontrol"
+scripts/examples/slurm.sh --help | grep -q 'sbatch scripts/examples/slurm.sh' # without srun
 options=(--model lenet --dataset shapes --max-steps 5 --epochs 1 --output-dir "$work/runs")
 hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$work/runs/$1/summary.json"; }
 
