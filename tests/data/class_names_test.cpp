@@ -1,5 +1,6 @@
 #include "data/class_names.h"
 
+#include "engine/core/error.h"
 #include "tests/support/error_text.h"
 
 namespace tw {

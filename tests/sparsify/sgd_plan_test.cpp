@@ -1,6 +1,8 @@
 // The settings that a step of SyncSgd uses, known before it runs.
 #include "sparsify/sgd_plan.h"
 
+#include <gtest/gtest.h>
+
 #include "sparsify/local_sgd.h"
 #include "tests/support/ranks/sgd_rig.h"
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/transports.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw::test {
 namespace {

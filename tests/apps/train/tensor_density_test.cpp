@@ -1,4 +1,5 @@
 // `--density-of` reaches the plan of a training.
+#include "apps/common/options.h"
 #include "tests/support/program.h"
 
 namespace tw::test {

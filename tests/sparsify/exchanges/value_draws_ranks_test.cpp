@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "comm/collectives/collectives.h"
 #include "sparsify/exchange.h"
 #include "tests/support/ranks/ranks.h"
 #include "tests/support/ranks/sgd_rig.h"

@@ -10,6 +10,7 @@
 #include "engine/core/stopwatch.h"
 #include "tests/support/arguments.h"
 #include "tests/support/error_text.h"
+#include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
