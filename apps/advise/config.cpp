@@ -85,7 +85,7 @@ OptionTable AdviseConfig::table() {
   t.add("accuracy", accuracy,
         "table of measured accuracies; default: configs/accuracy.csv as it was built in",
         {.traits = kLocal});
-  t.add("csv", csv, "also write the predictions to this file, for scripts/plot.py",
+  t.add("csv", csv, "also write the predictions to this file, for thinwire plot",
         {.traits = kLocal});
   return t;
 }

@@ -88,8 +88,12 @@ def of_table(described):
 
 
 def described_by(path):
-    """What a program or script says of its options."""
-    return json.loads(told_by(path, "--describe"))
+    """What a program or script says of its options; scripts in it have the names of commands."""
+    told = told_by(path, "--describe")
+    for name, file, _ in table():
+        if file.endswith(".py"):
+            told = re.sub(rf"\b{re.escape(Path(file).name)}\b", f"thinwire {name}", told)
+    return json.loads(told)
 
 
 def of_description(name, phrase, told, own):

@@ -1,5 +1,7 @@
 """Manual pages in roff: thinwire.1 and a page for each command."""
 
+import re
+
 
 def escape(text):
     """Text that roff prints as it is."""
@@ -13,6 +15,8 @@ def safe(line):
 
 def paragraph(text):
     """Paragraphs are filled; indented lines stay as they are."""
+    text = "\n".join(f"    {line[2:]}" if re.match("  [^ ]", line) else line
+                     for line in text.splitlines())
     blocks = []
     for block in text.split("\n\n"):
         lines = block.strip("\n").splitlines()

@@ -30,6 +30,8 @@ for shell in zsh fish; do
   if command -v "$shell" >/dev/null; then shells+=("$shell"); else echo "left out: no $shell"; fi
 done
 
+if grep -n '\.py ' "$manual"/*.1; then echo "scripts without the names of commands" && exit 1; fi
+
 # expect WHERE WORD FILE: the file has the line
 expect() {
   grep -qxF -- "$2" "$3" && return
