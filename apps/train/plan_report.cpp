@@ -255,10 +255,11 @@ std::string statistics_text(const TrainConfig& config, size_t samples, int ranks
 
 std::string link_text(const CommOptions& comm, int ranks) {
   if (comm.link.empty() || ranks == 1) return "";
-  return fmt::format(", links of {} emulated{}", comm.link,
-                     comm.ranks_per_node == 1
-                         ? ""
-                         : fmt::format(" between nodes of {} ranks", comm.ranks_per_node));
+  return fmt::format(
+      ", links of {} emulated{}", comm.link,
+      ranks <= comm.ranks_per_node ? ", but one node has all ranks: messages take no time"
+      : comm.ranks_per_node == 1   ? ""
+                                 : fmt::format(" between nodes of {} ranks", comm.ranks_per_node));
 }
 
 /// The steps of an epoch and of the run, and what all ranks send in it.

@@ -243,6 +243,7 @@ TEST(Plan, SaysWhichFlagsNeedOthers) {
       "--model resnet20 --workers 2 --allreduce ring --comm-timeout 9 --decay-all --keep-best "
       "--scope layer --bucket-mib 2 --link 1Gbit,1ms --ranks-per-node 2");
   lacks(two, "no effect");
+  has(two, ", links of 1Gbit,1ms emulated, but one node has all ranks: messages take no time\n");
   has(two, "batch-norm statistics for validation: averaged over ranks\n");
   lacks(plan("--model mlp --workers 2"), "batch-norm statistics");
 }
