@@ -31,6 +31,7 @@ REASONS = {
         "for p in $PYTHON python3 /usr/bin/python3; do $p -c 'import pandas' && exit; done; false",
     r"has no pandas": "$PYTHON -c 'import pandas, duckdb'",
     r"has no tensorboard": "$PYTHON -c 'import tensorboard, mlflow, wandb'",
+    r"python3 has no PyTorch": "python3 -c 'import torch'",
     r"no PyTorch": "$PYTHON -c 'import torch'",
     r"no pkg-config": "command -v pkg-config",
     r"has no onnx": "$PYTHON -c 'import onnx, onnxruntime, safetensors'",

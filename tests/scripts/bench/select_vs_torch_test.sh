@@ -8,7 +8,7 @@ if ! python3 -c 'import torch' 2>/dev/null; then
   code=0
   scripts/repro.py run B4-torch --output-dir "$work/out" >"$work/said" 2>&1 || code=$?
   if [[ $code != 2 ]] || ! grep -q "needs PyTorch" "$work/said"; then cat "$work/said" && exit 1; fi
-  echo "skipped: no PyTorch"
+  echo "skipped: python3 has no PyTorch"
   exit 77
 fi
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=scripts/bench python3 - <<'PY'
