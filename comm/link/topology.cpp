@@ -223,7 +223,7 @@ const Topology::Ports* Topology::rack_of(int node) const {
 
 double Topology::delay(int from, int to, uint64_t number) const {
   const uint64_t id = static_cast<uint64_t>(from) << 32 | static_cast<uint32_t>(to);
-  return jitter * exponential(seed, Purpose::delay, id, number);
+  return jitter == 0 ? 0 : jitter * exponential(seed, Purpose::delay, id, number);
 }
 
 double Topology::slowness(int rank, uint64_t step) const {
