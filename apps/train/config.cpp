@@ -25,9 +25,7 @@ std::string learning_rate_help() {
   std::string text = "learning rate";
   for (const auto& [model, entry] : models().entries())
     if (entry.value.rate) text += fmt::format("; {}: {}", model, entry.value.rate->value);
-  return text +
-         "; for --pretrained, and where no --model is given for images, that times "
-         "--batch-size / 256";
+  return text + "; for image files and --pretrained, that times --batch-size / 256 below 256";
 }
 
 void check_combinations(const TrainConfig& c) {

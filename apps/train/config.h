@@ -187,9 +187,8 @@ void resolve(TrainConfig& config);
 /// model_reason: as in the run that --resume auto continues, if it has a name; else as in the
 /// weights of --pretrained; else, where no model is given, by the images. For resolve().
 void choose_model(TrainConfig& config);
-/// Sets lr, which is not given, to the default of the model; in proportion to the batch for a model
-/// that choose_model() took and for pretrained weights. Says so in lr_reason; for a given model on
-/// image files, what would be in proportion. For resolve().
+/// Sets lr, which is not given, to the default of the model; in proportion to a batch below 256 for
+/// image files and for pretrained weights. Says so in lr_reason. For resolve().
 void choose_rate(TrainConfig& config);
 /// UserError when --resume names a run without a checkpoint. For the rank that has the run folder.
 void check_resume(const TrainConfig& config);

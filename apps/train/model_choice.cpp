@@ -1,5 +1,5 @@
 // The network and the image size of a run on image files that names no network, and the learning
-// rate of that and of pretrained weights.
+// rate of image files and of pretrained weights.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -92,15 +92,7 @@ void choose_rate(TrainConfig& config) {
     config.lr_reason = fmt::format("the default of {} ({})", config.model, rate->reason);
   }
   const bool image_files = static_cast<bool>(datasets().find(config.dataset).value.survey);
-  const double in_proportion =
-      config.lr * static_cast<double>(std::min(config.batch_size, kBatch)) / kBatch;
-  if (config.pretrained.empty() && (config.model_given || !image_files)) {
-    if (image_files && config.lr_reason.empty() && config.batch_size < kBatch)
-      config.lr_reason =
-          fmt::format("the default with --model; --lr {:g} is in proportion to --batch-size {}",
-                      in_proportion, config.batch_size);
-    return;
-  }
+  if (config.pretrained.empty() && !image_files) return;
   const Json then = run_to_continue(config);
   if (const auto lr = then.find("lr"); lr != then.end() && lr->is_number()) {
     lr->get_to(config.lr);
@@ -108,7 +100,7 @@ void choose_rate(TrainConfig& config) {
   } else if (config.batch_size < kBatch) {
     config.lr_reason = fmt::format("{:g} for {} images, in proportion to --batch-size {}",
                                    config.lr, kBatch, config.batch_size);
-    config.lr = in_proportion;
+    config.lr *= static_cast<double>(config.batch_size) / kBatch;
   }
 }
 

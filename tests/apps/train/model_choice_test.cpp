@@ -84,9 +84,9 @@ TEST(ModelChoice, TheRateFollowsTheBatch) {
   EXPECT_EQ(rate({"--batch-size", "64"}), 0.025);
   EXPECT_EQ(rate({"--batch-size", "512"}), 0.1);
   EXPECT_EQ(rate({"--lr", "0.3"}), 0.3);
-  EXPECT_EQ(rate({"--model", "resnet20"}), 0.1);
+  EXPECT_EQ(rate({"--model", "resnet20"}), 0.0125);
   EXPECT_EQ(parsed({"--data-dir", folder.path().string(), "--model", "resnet20"}).lr_reason,
-            "the default with --model; --lr 0.0125 is in proportion to --batch-size 32");
+            "0.1 for 256 images, in proportion to --batch-size 32");
   std::ofstream(folder / "weights.safetensors") << std::string("\2\0\0\0\0\0\0\0{}", 10);
   const std::string weights = (folder / "weights.safetensors").string();
   EXPECT_EQ(rate({"--model", "resnet20", "--pretrained", weights}), 0.0125);
