@@ -208,6 +208,8 @@ void Run::read_weights() {
     SafetensorsReader file = read_weights_file(config_.pretrained, "--pretrained");
     drop_prefix(file, model_.arena());
     load_weights(file, model_.arena(), config_.reset_head ? head_prefix(model_.arena()) : "");
+    console_.line("starting from the weights of {}{}", config_.pretrained,
+                  config_.reset_head ? "; the last layer is new" : "");
   }
   if (folder_.checkpoint.empty()) return;
   const Resumed resumed =
