@@ -15,7 +15,7 @@ from .tables import totals
 
 MOST_POINTS = 600
 AXES = ("epoch", "step", "seconds", "bytes_sent")
-BY_EPOCH = ("val_top1", "val_top5", "density", "nnz_over_k")
+BY_EPOCH = ("val_loss", "val_top1", "val_top5", "density", "nnz_over_k")
 
 
 def digits(values):

@@ -38,9 +38,11 @@ def confused(run):
     if not path.exists():
         return None
     names, counts = confusion.read(path)
+    summary = path.with_name("summary.json")
+    images = folder.read_json(summary).get("data", "") if summary.exists() else ""
     rows = [[name, *map("{:.0f}".format, row)] for name, row in zip(names, counts)]
     return {"names": ["label", *names], "rows": rows, "shares": confusion.shares(counts),
-            "csv": path.read_text(encoding="utf-8")}
+            "images": images, "csv": path.read_text(encoding="utf-8")}
 
 
 def prediction(path):

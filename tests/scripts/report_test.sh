@@ -104,6 +104,7 @@ summary.write_text(json.dumps(json.loads(summary.read_text()) | {"classes": list
 PY
 mkdir "$one/dense/eval"
 printf '%s\n' label,a,b a,3,1 b,0,0 >"$one/dense/eval/confusion.csv"
+echo '{"data": "photos/val"}' >"$one/dense/eval/summary.json"
 scripts/report.py "$one/dense" -o "$page" >"$work/said"
 python3 - "$page" <<'PY'
 import json
@@ -113,6 +114,7 @@ data = json.loads(re.search(r'id="data">(.*?)</script>', open(sys.argv[1]).read(
 (run,) = data["runs"]
 assert run["confusion"]["rows"] == [["a", "3", "1"], ["b", "0", "0"]], run["confusion"]
 assert run["confusion"]["shares"] == [[0.75, 0.25], [0, 0]]
+assert run["confusion"]["images"] == "photos/val"
 assert run["curves"]["val_top5"]["key"] == [] != run["curves"]["val_top1"]["key"]
 assert "val_top5" not in data["tables"]["runs"]["names"], data["tables"]["runs"]["names"]
 PY

@@ -11,7 +11,8 @@ function confusionSection(data) {
       [...line.cells].slice(1).forEach((cell, prediction) =>
         cell.style.setProperty('--share', confusion.shares[label][prediction])));
     part.root.classList.add('shaded');
-    part.root.prepend(element(`<h3>${escaped(name)}</h3>`));
+    const title = name + (confusion.images && `: images of ${confusion.images}`);
+    part.root.prepend(element(`<h3>${escaped(title)}</h3>`));
     root.append(part.root);
     return part;
   });

@@ -51,7 +51,7 @@ function curveFigure(data, column, title, note, y, fixed) {
     const axis = axisOf(view), log = !fixed && view.logx;
     return lineChart({ width, title, series: series(view), bands: view.bands,
       x: { ...axis, log, from: log ? undefined : 0 },
-      y: { form: short, log: column === 'train_loss' && view.logloss, ...y } });
+      y: { form: short, log: column.endsWith('_loss') && view.logloss, ...y } });
   };
   const rows = (view) => [['label', axisOf(view).key, column, 'low', 'high', 'seeds'],
     ...series(view).flatMap((one) => one.points.map((point) =>
@@ -88,10 +88,11 @@ function curvesSection(data) {
     `${least === most ? most : `${least} to ${most}`} steps (at most ${data.most_points} points).`;
   const parts = [
     curveFigure(data, 'train_loss', 'Training loss', binned),
-    curveFigure(data, 'val_top1', 'Validation top-1', 'One point is one validation.'),
-    curveFigure(data, 'val_top5', 'Validation top-5', 'One point is one validation.'),
-  ].filter((_, i) => i === 0 ||
-    data.runs.some((run) => run.curves[i === 1 ? 'val_top1' : 'val_top5'].key.length));
+    ...[['val_loss', 'Validation loss'], ['val_top1', 'Validation top-1'],
+      ['val_top5', 'Validation top-5']]
+      .filter(([column]) => data.runs.some((run) => run.curves[column].key.length))
+      .map(([column, title]) => curveFigure(data, column, title, 'One point is one validation.')),
+  ];
   return sectionOf('Curves', 'Lines are means over seeds. Bands go from the lowest to the ' +
     'highest value of the seeds and of the steps that a point averages.', parts);
 }
