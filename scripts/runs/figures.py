@@ -162,7 +162,7 @@ def draw(units):
         for axes, axis in ((top1, "epoch"), (by_bytes, "bytes_sent"), (by_seconds, "seconds")):
             line(axes, unit, axis, validation)
         line(loss, unit, "epoch", unit.by_step("train_loss"))
-        line(sent, unit, "epoch", unit.by_step("nnz_over_k"))
+        line(sent, unit, "epoch", unit.by_epoch("nnz_over_k"))
         ends += [sum(run["bytes_sent"]) for run in unit.runs if len(run.metrics)]
     draw_phases(phases, units)
 
