@@ -129,7 +129,10 @@ class Live:
             length = self.steps.columns["epoch"].index(2.0)
         if not length:
             return None
-        total = length * number(config.get("epochs"))
+        # epochs that were trained on another number of ranks had other lengths
+        before = self.steps.columns["step"][self.steps.columns["epoch"].index(self.epoch)] - 1 if (
+            len(self.steps)) else 0
+        total = int(before) + length * (number(config.get("epochs")) - self.epoch + 1)
         most = number(config.get("max_steps"))
         return min(total, most) if most else total
 

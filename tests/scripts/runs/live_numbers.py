@@ -59,6 +59,9 @@ def check_numbers(run):
     assert lines[1] == f"|{'#' * 45}{'.' * 15}|", lines[1]
     # from the first loss to the last, the greatest mark to the least
     assert lines[3] == "loss      " + "@" * 10 + "-" * 10 + "_" * 10 + " 4 to 1.333", lines[3]
+    (run / "config.json").write_text(json.dumps(config | {"run": {"steps_per_epoch": 20}}))
+    one.refresh()
+    assert one.total_steps == 20 + 2 * 20, "its second epoch ended after step 20, on other ranks"
     (run / "config.json").write_text(json.dumps(config | {"max_steps": 32}))
     one.refresh()
     assert one.total_steps == 32
