@@ -133,11 +133,10 @@ def scale(bench):
         for name, link in links.items():
             rows = []
             for ranks in (64, 256, 1024):
-                # with 1,024 ranks, oktopk takes over 24 GiB, and the others many messages
-                few = ranks < 1024
-                dense = ["recursive_halving", "binomial_tree", "linear_pipeline", *["ring"] * few]
-                sparse = ["allgather", "gtopk", "scalecom", *["exact", "oktopk"] * few]
-                low_rank = ["quantized", *["powersgd"] * few]
+                dense = ["recursive_halving", "binomial_tree", "linear_pipeline", "ring"]
+                sparse = ["allgather", "exact", "gtopk", "scalecom"]
+                sparse += ["oktopk"] * (ranks < 1024)  # which then takes over 24 GiB
+                low_rank = ["quantized", "powersgd"]
                 for collective, algorithm in [*(("allreduce", one) for one in dense),
                                               *(("sparse", one) for one in sparse),
                                               *(("low_rank", one) for one in low_rank)]:
