@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -114,6 +116,8 @@ void run_compressors(const CompressorOptions& options) {
         if (found.density != density) break;  // it has none
       }
   }
+  if (const std::vector<std::string> unread = options.settings.unread({}); !unread.empty())
+    fmt::print("\n--set {} has no effect: no sparsifier here reads it\n", fmt::join(unread, ", "));
 }
 
 }  // namespace

@@ -100,6 +100,17 @@ TEST_F(CompressorsOfTwo, RanksThatSendTheSameEntryOverlapByHalf) {
   EXPECT_NEAR(number(alone[0], "contraction"), 10 / 35.0, 1e-6);
 }
 
+TEST_F(CompressorsOfTwo, ASettingThatNoSparsifierReadsIsNamed) {
+  write({0, 3, 1, 0});
+  for (const char* chosen : {"topk", "gaussiank,topk"})
+    EXPECT_EQ(analyze_output({"compressors", (folder_ / "0").string(), (folder_ / "1").string(),
+                              "--sparsifiers", chosen, "--set", "gaussiank.refine=histogram"})
+                      .find("--set gaussiank.refine has no effect: no sparsifier here reads it") ==
+                  std::string::npos,
+              chosen[0] == 'g')
+        << chosen;
+}
+
 TEST(Compressors, RandomEntriesLeaveTheirShareAndAllDensitiesAndStepsHaveRows) {
   const TempFolder folder;
   std::vector<float> u(100'000);
