@@ -48,7 +48,7 @@ TEST(FineTuning, OtherClassesNameResetHead) {
                    "--reset-head starts a new last layer, --classes 20 keeps this one"))
       << refused.output;
   EXPECT_EQ(refused.output.find("error"), refused.output.rfind("error")) << refused.output;
-  const Ended reset = run_command(resnet20(folder, run + " --reset-head --name second"));
+  const Ended reset = run_well(resnet20(folder, run + " --reset-head --name second"));
   EXPECT_TRUE(reset.says("starting from the weights of " + file + "; the last layer is new\n"))
       << reset.output;
   const fs::path second = weights_of(folder / "second");
