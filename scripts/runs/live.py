@@ -1,5 +1,6 @@
 """A run while it is written: what was added since the last look, its speed and its end."""
 
+import bisect
 import time
 from array import array
 
@@ -130,9 +131,9 @@ class Live:
         if not length:
             return None
         # epochs that were trained on another number of ranks had other lengths
-        before = self.steps.columns["step"][self.steps.columns["epoch"].index(self.epoch)] - 1 if (
-            len(self.steps)) else 0
-        total = int(before) + length * (number(config.get("epochs")) - self.epoch + 1)
+        first = bisect.bisect_left(self.steps.columns["epoch"], self.epoch)
+        before = int(self.steps.columns["step"][first]) - 1 if len(self.steps) else 0
+        total = before + length * (number(config.get("epochs")) - self.epoch + 1)
         most = number(config.get("max_steps"))
         return min(total, most) if most else total
 
