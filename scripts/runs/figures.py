@@ -63,9 +63,8 @@ class Unit:
         return found | {"marker": "o"}
 
     def by_step(self, name):
-        """By epoch without steps.csv, or without this column in it."""
-        if not all((steps := run.optional("steps.csv")) and name in steps.names
-                   for run in self.runs):
+        """By epoch without steps.csv."""
+        if not all(run.optional("steps.csv") for run in self.runs):
             return self.by_epoch(name)
         return curves.merged([curves.by_step(run, name, self.width) for run in self.runs])
 
