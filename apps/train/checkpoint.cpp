@@ -311,6 +311,14 @@ void check_own_vectors(const fs::path& checkpoint, const SafetensorsReader& firs
                          : cure + ", or a checkpoint of the end of an epoch");
 }
 
+/// Moves the position by the text of validated.json, in the batches of a run on `ranks` ranks.
+void move_position(Saved& saved, const std::string& validated, const TrainConfig& config,
+                   int ranks) {
+  Position& at = saved.resumed.position;
+  at = after_validation(at, validated);
+  at.batch = at.batch * saved.ranks * saved.batch / (ranks * config.batch_size * config.accumulate);
+}
+
 }  // namespace
 
 void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConfig& config,
@@ -372,6 +380,7 @@ Resumed describe_checkpoint(const fs::path& checkpoint, const TrainConfig& confi
   check_residual(checkpoint, first, saved, config,
                  keeps_residual(resolve_sparsifier(config.sgd(), config.settings)));
   check_continues(checkpoint, first, saved, config, ranks);
+  move_position(saved, read_validated(checkpoint), config, ranks);
   return saved.resumed;
 }
 
@@ -393,9 +402,7 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     check_continues(checkpoint, first, saved, config, comm.size());
   });
   Restoration(comm, files, checkpoint, saved, config, model, optimizer).run(*weights);
-  at = after_validation(at, validated);
-  const int64_t images = at.batch * saved.ranks * saved.batch;
-  at.batch = images / (comm.size() * config.batch_size * config.accumulate);
+  move_position(saved, validated, config, comm.size());
   return saved.resumed;
 }
 

@@ -187,7 +187,7 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
   const auto possible = [](int64_t number) { return number >= 0 && number <= kMostCounted; };
   check(saved.ranks >= 1 && saved.ranks <= kMostRanks && saved.batch >= 1 &&
             saved.batch <= kMostRanks && possible(at.step) && possible(at.epoch) &&
-            possible(at.batch),
+            possible(at.batch) && at.batch <= kMostCounted / (saved.ranks * saved.batch),
         "{}: damaged description: {} ranks of {} images at step {}, epoch {}, batch {}", prefix,
         saved.ranks, saved.batch, at.step, at.epoch, at.batch);
   return saved;

@@ -50,7 +50,7 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data) {
 }
 
 RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::Memory& memory,
-                 int ranks, int64_t steps_per_epoch) {
+                 int ranks, int64_t steps_per_epoch, const Position& at) {
   const SgdConfig sgd = config.sgd();
   const ParameterArena& arena = model.arena();
   RunPlan plan{.ranks = ranks,
@@ -59,7 +59,9 @@ RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::M
                .sgd = SgdPlan(arena, sgd, config.settings),
                .epochs = config.epochs,
                .steps_per_epoch = steps_per_epoch,
-               .steps = config.epochs * steps_per_epoch,
+               .steps = at.step + std::max<int64_t>(
+                                      0, (config.epochs - at.epoch) * steps_per_epoch - at.batch),
+               .steps_done = at.step,
                .steps_per_exchange = std::max<int64_t>(1, sgd.local_steps)};
   const bool selects = !plan.sgd.sparsifier.selector.empty();
   const std::optional<LinkCost> link = link_of(config, plan.sgd.sparsifier, ranks);
@@ -83,13 +85,16 @@ RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::M
                                            : std::numeric_limits<double>::quiet_NaN()});
   if (steps_per_epoch == 0) return plan;
   if (config.max_steps > 0) {
-    plan.steps = std::min(plan.steps, config.max_steps);
-    plan.epochs =
-        std::min(config.epochs, (config.max_steps + steps_per_epoch - 1) / steps_per_epoch);
+    plan.steps = std::max(at.step, std::min(plan.steps, config.max_steps));
+    const int64_t batches = at.epoch * steps_per_epoch + at.batch + plan.steps - at.step;
+    plan.epochs = std::min(config.epochs, (batches + steps_per_epoch - 1) / steps_per_epoch);
   }
-  int64_t dense = plan.dense_exchanges;  // that are left
-  for (int64_t epoch = 0; epoch < plan.epochs; ++epoch) {
-    const int64_t trained = std::min(steps_per_epoch, plan.steps - epoch * steps_per_epoch);
+  // that are left
+  int64_t dense = std::max<int64_t>(0, plan.dense_exchanges - at.step / plan.steps_per_exchange);
+  int64_t steps = plan.steps - at.step, done = at.batch;
+  for (int64_t epoch = at.epoch; epoch < plan.epochs && steps > 0; ++epoch, done = 0) {
+    const int64_t trained = std::min(steps_per_epoch - done, steps);
+    steps -= trained;
     const size_t stage = std::min(static_cast<size_t>(epoch), plan.stages.size() - 1);
     const int64_t exchanges = plan.exchanges(trained), whole = std::min(dense, exchanges);
     dense -= whole;
@@ -142,6 +147,7 @@ Json to_json(const RunPlan& plan, const TrainConfig& config, const DataSplit& da
           {"epochs", plan.epochs},
           {"steps_per_epoch", plan.steps_per_epoch},
           {"steps", plan.steps},
+          {"steps_done", plan.steps_done},
           {"steps_per_exchange", plan.steps_per_exchange},
           {"bytes_sent", static_cast<uint64_t>(plan.bytes_sent)}};
 }
@@ -238,8 +244,8 @@ void report_warmup(Console& console, const TrainConfig& config, int64_t epochs) 
   resolve_warmup(other);
   const bool cut = epochs < config.epochs && static_cast<double>(epochs) <= *config.warmup_epochs;
   console.paragraph(
-      "learning-rate warm-up: the first {:.3g} of {} epochs{}{}", *config.warmup_epochs,
-      config.epochs,
+      "learning-rate warm-up: the first {:.3g} of {} epoch{}{}{}", *config.warmup_epochs,
+      config.epochs, config.epochs == 1 ? "" : "s",
       config.warmup_epochs == other.warmup_epochs ? " (auto: 2, at most a fifth)" : "",
       cut ? "; --max-steps ends the run before its end" : "");
 }
@@ -265,16 +271,20 @@ std::string link_text(const CommOptions& comm, int ranks) {
 /// The steps of an epoch and of the run, and what all ranks send in it.
 void report_length(Console& console, const TrainConfig& config, const RunPlan& plan) {
   if (plan.steps_per_epoch == 0) return;
-  console.paragraph(
-      "{} steps per epoch, {} in all{}", plan.steps_per_epoch, plan.steps,
-      plan.ranks > 1 ? fmt::format(", about {} sent", bytes_text(plan.bytes_sent)) : "");
+  const int64_t left = plan.steps - plan.steps_done;
+  console.paragraph("{} steps per epoch, {} in all{}{}", plan.steps_per_epoch, plan.steps,
+                    plan.steps_done > 0 ? fmt::format(", {} of them left", left) : "",
+                    plan.ranks > 1 ? fmt::format(", about {} sent{}", bytes_text(plan.bytes_sent),
+                                                 plan.steps_done > 0 ? " in these" : "")
+                                   : "");
   const SgdConfig sgd = config.sgd();
   if (sgd.local_steps == 0) return;
   const int64_t exchanges = plan.exchanges_per_epoch();
   console.paragraph(
-      "local SGD: an exchange every {} step{}, outer rate {}, outer momentum {}; {} exchanges and "
-      "{} sent per epoch",
+      "local SGD: an exchange every {} step{}, outer rate {}, outer momentum {}; {} exchange{} "
+      "and {} sent per epoch",
       sgd.local_steps, sgd.local_steps == 1 ? "" : "s", sgd.outer_lr, sgd.outer_momentum, exchanges,
+      exchanges == 1 ? "" : "s",
       bytes_text(static_cast<double>(plan.stages.back().bytes_sent) *
                  static_cast<double>(exchanges)));
 }

@@ -4,6 +4,7 @@
 
 #include "apps/common/console.h"
 #include "apps/train/config.h"
+#include "apps/train/tables/position.h"
 #include "data/dataset.h"
 #include "models/model.h"
 #include "sparsify/sgd_plan.h"
@@ -39,8 +40,9 @@ struct RunPlan {
   int64_t epochs = 0;           ///< that the run begins, fewer than --epochs if --max-steps ends it
   int64_t steps_per_epoch = 0;  ///< 0: it only validates
   int64_t steps = 0;
+  int64_t steps_done = 0;  ///< before it was resumed, maybe on other ranks
   int64_t steps_per_exchange = 1;
-  double bytes_sent = 0;  ///< in all steps
+  double bytes_sent = 0;  ///< in the steps that are left
 
   size_t memory_bytes() const { return memory.total() + parameter_bytes + sgd.optimizer_bytes; }
   int64_t exchanges_per_epoch() const { return exchanges(steps_per_epoch); }
@@ -50,9 +52,10 @@ struct RunPlan {
   }
 };
 
-/// The plan on one of `ranks` ranks. `steps_per_epoch`: 0 for a run that only validates.
+/// The plan on one of `ranks` ranks. `steps_per_epoch`: 0 for a run that only validates. `at`:
+/// where the run begins.
 RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::Memory& memory,
-                 int ranks, int64_t steps_per_epoch);
+                 int ranks, int64_t steps_per_epoch, const Position& at);
 
 /// The plan as train --dry-run --json prints it; configs/schema/plan.json describes it.
 Json to_json(const RunPlan& plan, const TrainConfig& config, const DataSplit& data,

@@ -119,9 +119,13 @@ class Run {
   RunResult finish(bool stopped);
 
   Planner::Memory plan_model();
-  /// The checkpoint with which the run begins, and what changed since; empty for a new run. On rank
-  /// 0. UserError where the run cannot continue it.
-  std::string starting_point() const;
+  /// The checkpoint with which the run begins, and what changed since; empty for a new run.
+  struct Start {
+    std::string text;
+    Position at;
+  };
+  /// On rank 0. UserError where the run cannot continue the checkpoint.
+  Start starting_point() const;
   /// Sets the gradient of a frozen parameter to 0.
   void clear_if_frozen(const Parameter& parameter);
   /// The learning rate of a batch of this epoch.

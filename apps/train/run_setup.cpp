@@ -118,10 +118,10 @@ uint64_t Run::check_pretrained() const {
   return checksum(file.bytes());
 }
 
-std::string Run::starting_point() const {
+Run::Start Run::starting_point() const {
   const RunFolder folder = find_run_folder(config_, ranks());
   const std::filesystem::path& checkpoint = folder.checkpoint;
-  if (checkpoint.empty()) return "";
+  if (checkpoint.empty()) return {};
   TrainConfig config = config_;
   config.branches |= folder.branches();
   const Resumed found = [&] {
@@ -131,23 +131,24 @@ std::string Run::starting_point() const {
       fail("{}{}", error.what(), older_if_damaged(checkpoint, "--resume"));
     }
   }();
-  return fmt::format("{} at step {}{}{}", checkpoint.string(), found.position.step,
-                     found.notice.empty() ? "" : ": ", found.notice);
+  return {fmt::format("{} at step {}{}{}", checkpoint.string(), found.position.step,
+                      found.notice.empty() ? "" : ": ", found.notice),
+          found.position};
 }
 
 void Run::plan() {
   purpose_ = "the plan";
   freeze();
   const bool validates_only = config_.eval_only && (config_.resume.empty() || !config_.dry_run);
-  std::string start;
+  Start start;
   run_collectively(comm_, [&] {  // its errors come before the lines of the plan
     if (comm_.rank() == 0 && !validates_only) start = starting_point();
   });
   const std::vector<std::string> unused = unused_options(ctx_, config_, data_, model_, ranks());
   Planner::Memory memory;
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
-  const RunPlan plan =
-      plan_run(config_, model_, memory, ranks(), train_loader_ ? train_loader_->batches() : 0);
+  const RunPlan plan = plan_run(config_, model_, memory, ranks(),
+                                train_loader_ ? train_loader_->batches() : 0, start.at);
   planned_ = plan.memory_bytes();
   report_plan(console_, config_, data_, model_, plan);
   for (const std::string& note : unused) console_.paragraph("{}", note);
@@ -160,12 +161,12 @@ void Run::plan() {
     if (comm_.rank() > 0 || (config_.eval_only && config_.resume.empty())) return;
     if (!config_.dry_run)
       folder_ = open_run_folder(config_, comm_.size());
-    else if (!start.empty())
-      console_.line("would resume {}", start);
+    else if (!start.text.empty())
+      console_.line("would resume {}", start.text);
   });
   if (!config_.plan_json || comm_.rank() > 0) return;
   Json json = to_json(plan, config_, data_, model_);
-  json["resumes"] = start;
+  json["resumes"] = start.text;
   json["without_effect"] = unused;
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }

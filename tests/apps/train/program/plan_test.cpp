@@ -86,6 +86,24 @@ TEST(Plan, TellsStepsAndBytesOfTheRun) {
   has(plan("--model lenet --max-steps 20"), "312 steps per epoch, 20 in all\n");
 }
 
+TEST(Plan, CountsWhatAResumedRunHasLeft) {
+  const TempFolder folder;
+  const std::string run = fmt::format(
+      "--model lenet --sparsifier gtopk --density-warmup none "
+      "--output-dir {} --resume auto --name a --workers ",
+      folder.path().string());
+  const auto train = [&](const std::string& more) {
+    run_well(fmt::format("THINWIRE_CACHE={} {} --quiet {}{}", TW_TEST_CACHE, TW_TRAIN, run, more));
+  };
+  train("2 --max-steps 10");
+  const std::string on = "4 --max-steps 0 --epochs 1";
+  // 10 batches of 2 x 32 images are 5 of 4 x 32; a step sends 3.0 KiB
+  has(plan(run + on), "78 steps per epoch, 83 in all, 73 of them left, about 219.0 KiB sent in ");
+  has(plan(run + "2 --max-steps 4"), ", 10 in all, 0 of them left, about 0 B sent in these\n");
+  train(on);
+  EXPECT_EQ(nlohmann::json::parse(text_of(folder / "a/summary.json")).at("steps"), 83);
+}
+
 TEST(Plan, BoundsASelectorThatRoundsUp) {
   // of 450, 2400, 48000, 10080 and 840 weights: 1 + 3 + 48 + 11 + 1
   has(plan("--model lenet --workers 2 --sparsifier dgc"), "dgc: at most 64 and ");
