@@ -28,7 +28,18 @@ bool has(const OptionTable::Given& given, const std::string& name) {
 OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& description) const {
   if (argc == 2 && std::string_view(argv[1]) == kDescribe)
     throw HelpText{describe(description).dump(1) + "\n"};
-  CLI::App app(description, argv[0]);
+  const auto usual_form = [](const Option& option) {
+    if (!option.rules.positional) return "--" + option.name;
+    std::string upper = option.name;
+    for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return upper;
+  };
+  std::string usage = argv[0];
+  for (const Option& option : options_)
+    if (option.rules.positional)
+      usage += fmt::format(fmt::runtime(option.rules.required ? " {}{}" : " [{}{}]"),
+                           usual_form(option), option.is_list ? "..." : "");
+  CLI::App app(description, usage);
   app.allow_extras();
   app.set_version_flag("--version", version_text, "Print the versions of this build and exit");
   app.footer(
@@ -97,12 +108,6 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   for (auto it = end_of_flags; it != words.end(); ++it)
     check(it == end_of_flags ? takes_arguments : take_positional(*it, given),
           "[options] unexpected argument \"{}\"{}", *it, hint_at_flag(*it));
-  const auto usual_form = [](const Option& option) {
-    if (!option.rules.positional) return "--" + option.name;
-    std::string upper = option.name;
-    for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return upper;
-  };
   for (const Option& option : options_)
     check(!option.rules.required || has(given, option.name),
           "[options] {} is missing; --help lists all", usual_form(option));
@@ -135,7 +140,7 @@ void OptionTable::refuse_extra(const std::string& extra) const {
         "[options] unexpected argument \"{}\"{}", extra, hint_at_flag(extra));
   const auto is_workers = [](const Option& option) { return option.name == "workers"; };
   check(
-      (flag != "-n" && flag != "-np" && flag != "--np") ||
+      (flag != "-n" && flag != "-np" && flag != "--np" && flag != "--ranks") ||
           std::ranges::none_of(options_, is_workers),
       "[options] unknown flag {}; --workers N starts N ranks as threads, mpirun -n N as processes",
       extra);

@@ -96,7 +96,7 @@ TEST(OptionsInQuotes, AreNamedWithTheirQuotes) {
 
 TEST(OptionLetters, AreNotTakenForShortNames) {
   WithWords e;
-  for (const char* flag : {"-n", "-np", "--np"})
+  for (const char* flag : {"-n", "-np", "--np", "--ranks"})
     EXPECT_EQ(
         e.error({flag, "4"}),
         fmt::format("[options] unknown flag {}; --workers N starts N ranks as threads, mpirun "

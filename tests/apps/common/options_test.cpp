@@ -302,6 +302,12 @@ TEST(Options, PositionalArgumentsFillTheirOptionsInOrder) {
   EXPECT_EQ(e.folder + e.file, "dc");
   EXPECT_EQ(e.error({"a", "b", "c"}), "[options] unexpected argument \"c\"");
   EXPECT_EQ(e.error({}), "[options] FOLDER is missing; --help lists all");
+  try {
+    e.parse({"--help"});
+    FAIL() << "no help";
+  } catch (const HelpText& help) {
+    EXPECT_NE(help.text.find(" FOLDER [FILE] [OPTIONS]\n"), std::string::npos) << help.text;
+  }
 }
 
 TEST(Options, ASizeMayHaveAUnit) {
