@@ -1,6 +1,7 @@
 """A run while it is written: what was added since the last look, its speed and its end."""
 
 import bisect
+import os
 import time
 from array import array
 
@@ -73,7 +74,7 @@ class Live:
     def __init__(self, path):
         self.path, self.name = path, path.resolve().name
         self.steps = Growing(path / "steps.csv", COLUMNS)
-        self.locks = False  # whether its lock was seen: then its absence means that the run ended
+        self.locks = False  # whether a run without a lock has ended
         self.refresh()
 
     def refresh(self):
@@ -86,10 +87,10 @@ class Live:
             self.state, self.broken = folder.BROKEN, str(error)
 
     def find_state(self):
-        """That of the folder. A run whose lock was not seen, as on a disk without locks, counts as
-        running as long as it writes."""
+        """That of the folder. A run whose lock was not seen counts as running as long as it writes
+        on a disk that other machines may share: their locks may not be seen here."""
         state = self.run.state
-        self.locks = self.locks or state == folder.RUNNING
+        self.locks = self.locks or state == folder.RUNNING or on_own_disk(self.path)
         if (state == folder.UNFINISHED and not self.locks
                 and age(self.path) < max(30, 3 * RECENT * self.seconds())):
             state = folder.RUNNING
@@ -141,6 +142,11 @@ class Live:
         """Last and best validation; None before the first."""
         values = known(self.run["val_top1"])
         return (values[-1], max(values)) if values else None
+
+
+def on_own_disk(path):
+    """Whether it lies on a disk of this machine alone: no other shares a block device."""
+    return os.major(path.stat().st_dev) > 0
 
 
 def age(path):

@@ -93,7 +93,7 @@ def block(live, width, marks):
         values = list(filter(math.isfinite, values))
         if len(values) > 1:
             drawn = curve(values, min(60, width - 30), marks)
-            lines.append(f"{name:<9} {drawn} {values[0]:.4g} to {values[-1]:.4g}"[:width])
+            lines.append(f"{name:<9} {drawn} {values[0]:.4g} -> {values[-1]:.4g}"[:width])
     return lines
 
 

@@ -42,6 +42,7 @@ def check_growing(path):
 
 def check_numbers(run):
     """Means of the last steps, totals of the run."""
+    live.on_own_disk = lambda path: False
     config = {"epochs": 4, "max_steps": 0, "run": {"ranks": 2, "steps_per_epoch": 10}}
     (run / "config.json").write_text(json.dumps(config))
     steps = "".join(row(step, 3 if step <= 10 else 0.5) for step in range(1, 31))
@@ -58,7 +59,7 @@ def check_numbers(run):
     assert lines[0] == "run  running  epoch 3/4  30/40 steps", lines[0]
     assert lines[1] == f"|{'#' * 45}{'.' * 15}|", lines[1]
     # from the first loss to the last, the greatest mark to the least
-    assert lines[3] == "loss      " + "@" * 10 + "-" * 10 + "_" * 10 + " 4 to 1.333", lines[3]
+    assert lines[3] == "loss      " + "@" * 10 + "-" * 10 + "_" * 10 + " 4 -> 1.333", lines[3]
     (run / "config.json").write_text(json.dumps(config | {"run": {"steps_per_epoch": 20}}))
     one.refresh()
     assert one.total_steps == 20 + 2 * 20, "its second epoch ended after step 20, on other ranks"
@@ -72,12 +73,19 @@ def check_numbers(run):
 
 
 def check_lock(run):
-    """A run that loses its lock has ended; one without a lock runs as long as it writes."""
+    """A run that loses its lock has ended, as has one without a lock on a disk of this machine; on
+    another, one without a lock runs as long as it writes."""
     run.mkdir()
     (run / "config.json").write_text(json.dumps({"epochs": 4}))
     (run / "steps.csv").write_text(f"{HEAD}\n{row(1)}")
     (run / "metrics.csv").write_text("epoch,val_top1\n")
+    live.on_own_disk = lambda path: False
     without = live.Live(run)
+    assert without.state == folder.RUNNING, "another machine, whose lock is not seen, may write it"
+    live.on_own_disk = lambda path: True
+    killed = live.Live(run)
+    assert killed.state == folder.UNFINISHED, "a lock would be seen"
+    live.on_own_disk = lambda path: False
     lock = os.open(run, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     one = live.Live(run)

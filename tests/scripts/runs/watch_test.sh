@@ -47,7 +47,7 @@ echo 'x,1' >>"$work/made/torn/steps.csv"
 mkdir "$work/made/new"
 cp "$work/made/dense/config.json" "$work/made/new/"
 touch "$work/made/new/steps.csv"
-watch --all "$work/made"
+flock "$work/made/new" "$source/scripts/watch.py" --all "$work/made" >"$work/said" 2>&1
 says 'torn  broken: '
 says 'new  preparing'
 touch -d '1 hour ago' "$work/made/new/steps.csv"
