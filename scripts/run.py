@@ -198,8 +198,16 @@ def supervise(options, command):
                      + (f"newest is {newest[0].name}" if newest else "from the beginning"))
 
 
+class RunParser(Parser):
+    def unknown(self, flag):
+        if "--" not in sys.argv:
+            raise UserError(f"unknown flag {flag}; -- is missing before the command to start")
+        super().unknown(flag)
+
+
 def main():
-    parser = Parser(description=__doc__)
+    parser = RunParser(description=__doc__,
+                       usage="%(prog)s [OPTIONS] -- LAUNCHER... train [OPTIONS OF TRAIN]")
     parser.add_argument("--retries", type=at_least(0), default=3, metavar="N",
                         help="most retries without a new checkpoint (default: %(default)s)")
     parser.add_argument("--backoff", type=float, default=10, metavar="SECONDS",

@@ -123,6 +123,7 @@ wait $! || code=$?
 run 0 term 2 -- "${launcher[@]}" "${threads[@]}"
 same_bits term
 
+refuses 'unknown flag -n; -- is missing before the command' scripts/thinwire run mpirun -n 2 train
 refuses 'the command has no --name' scripts/thinwire run -- train --workers 2
 refuses 'no word of the command is train' scripts/thinwire run -- mpirun -n 2
 refuses 'the command lacks {hostfile}' \
