@@ -9,8 +9,12 @@
 # so that neighbours share a machine. IFACE names the network interface if there are several, BIN
 # the folder of the programs (default: build/bin if it has them, else the command thinwire).
 set -euo pipefail
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  sed -n '/^# /s/^# //p; /^#$/s/#//p; /^set/q' "$0"
+  exit
+fi
 if [[ $# -lt 2 || ! $2 =~ ^[1-9][0-9]*$ ]]; then
-  echo "usage: two_machines.sh MACHINE,MACHINE... RANKS [train options]" >&2
+  echo "usage: two_machines.sh MACHINE,MACHINE... RANKS [train options]; --help tells more" >&2
   exit 2
 fi
 machines=$1 ranks=$2

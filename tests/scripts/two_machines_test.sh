@@ -24,6 +24,8 @@ clean() {
 }
 trap clean EXIT
 
+scripts/examples/two_machines.sh --help | grep -q IFACE
+
 # what is missing is one line and exit code 2, before mpirun waits for it
 refused() {
   local text=$1 code=0
