@@ -30,8 +30,11 @@ bool has_terminal() {
 
 }  // namespace
 
-Console::Console(Output output)
-    : output_(output), terminal_(output == Output::all && has_terminal()) {}
+Console::Console(Output output, std::chrono::seconds pause)
+    : output_(output),
+      terminal_(output == Output::all && has_terminal()),
+      pause_(pause),
+      last_(std::chrono::steady_clock::now()) {}
 
 void Console::write_line(const std::string& text, const std::string& shown) {
   const auto line = [](const std::string& any) { return printable(any, "\n") + '\n'; };
@@ -39,6 +42,7 @@ void Console::write_line(const std::string& text, const std::string& shown) {
     clear();
     fmt::print("{}", line(shown));
     std::fflush(stdout);
+    if (!terminal_) last_ = std::chrono::steady_clock::now();
   }
   if (keeps_lines_) so_far_ += line(text);
   for (GrowingFile& log : logs_) log.write(line(text));
@@ -52,16 +56,16 @@ void Console::log_to(const std::string& path, Log log) {
 }
 
 void Console::progress(const std::function<std::string(int columns)>& text) {
-  if (!terminal_) return;
+  if (output_ != Output::all) return;
   const auto now = std::chrono::steady_clock::now();
-  if (now - last_ < std::chrono::milliseconds(100)) return;
+  if (now - last_ < (terminal_ ? std::chrono::milliseconds(100) : pause_)) return;
   last_ = now;
   // a character in the last column would make some terminals begin a line
   const std::string line = text(static_cast<int>(terminal_columns()) - 1);
   clear();
-  fmt::print("{}", line);
+  fmt::print("{}{}", line, terminal_ ? "" : "\n");
   std::fflush(stdout);
-  drawn_ = line.size();
+  if (terminal_) drawn_ = line.size();
 }
 
 size_t Console::columns() const { return terminal_ ? terminal_columns() : SIZE_MAX; }

@@ -22,8 +22,9 @@ class Console {
  public:
   /// Whether lines are written: nowhere, to logs only, or also to standard output.
   enum class Output { none, logs, all };
-  /// The progress line needs a terminal as standard output; lines do not.
-  explicit Console(Output output);
+  /// Without a terminal as standard output, a line of progress follows the line before after
+  /// `pause`.
+  explicit Console(Output output, std::chrono::seconds pause = std::chrono::minutes(1));
   explicit Console(bool enabled) : Console(enabled ? Output::all : Output::none) {}
 
   template <class... Args>
@@ -42,8 +43,8 @@ class Console {
   /// Appends every line to a file, too, beginning with those kept so far; UserError if it cannot be
   /// opened. Later lines throw Fault if it cannot be written.
   void log_to(const std::string& path, Log log = Log::one_of_several);
-  /// Redraws the progress line, at most ten times a second; only on a terminal. `text` is given the
-  /// greatest number of columns that it may take.
+  /// Redraws the progress line, at most ten times a second; without a terminal, writes it as a line
+  /// that no log has. `text` is given the greatest number of columns that it may take.
   void progress(const std::function<std::string(int columns)>& text);
   /// Erases the progress line.
   void clear();
@@ -61,7 +62,8 @@ class Console {
   std::string so_far_;  // all lines, for the next log
   bool keeps_lines_ = true;
   size_t drawn_ = 0;  // columns of the progress line; 0: there is none
-  std::chrono::steady_clock::time_point last_;
+  std::chrono::seconds pause_;
+  std::chrono::steady_clock::time_point last_;  // when something was written
 };
 
 /// `1:02:03`, `4:05`

@@ -32,6 +32,19 @@ TEST(Console, WithoutOutputWritesNothing) {
   EXPECT_EQ(read_text(log), "");
 }
 
+TEST(Console, WithoutATerminalWritesALineOfProgressAfterAPause) {
+  const auto printed = [](std::chrono::seconds pause) {
+    testing::internal::CaptureStdout();
+    Console console(Console::Output::all, pause);
+    console.line("one");
+    for (int step : {1, 2})
+      console.progress([&](int columns) { return fmt::format("step {} {}", step, columns > 60); });
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(printed(std::chrono::seconds(0)), "one\nstep 1 true\nstep 2 true\n");
+  EXPECT_EQ(printed(std::chrono::minutes(1)), "one\n");
+}
+
 TEST(Wrap, BreaksBeforeTheWordThatDoesNotFit) {
   EXPECT_EQ(wrap("  --lr=0.1  the rate of a step\n\n  --x  none\n", 22, 12),
             "  --lr=0.1  the rate\n            of a step\n\n  --x  none\n");
