@@ -14,6 +14,17 @@ namespace {
 enum class Fall { step, cosine };
 constexpr auto words(Fall) { return std::array{"step", "cosine"}; }
 
+/// The text that a parse prints instead of setting options.
+std::string help_text(const std::function<void()>& parse) {
+  try {
+    parse();
+  } catch (const HelpText& help) {
+    return help.text;
+  }
+  ADD_FAILURE() << "no help";
+  return "";
+}
+
 /// A table with an option of every type.
 struct Example {
   bool nesterov = false;
@@ -302,12 +313,8 @@ TEST(Options, PositionalArgumentsFillTheirOptionsInOrder) {
   EXPECT_EQ(e.folder + e.file, "dc");
   EXPECT_EQ(e.error({"a", "b", "c"}), "[options] unexpected argument \"c\"");
   EXPECT_EQ(e.error({}), "[options] FOLDER is missing; --help lists all");
-  try {
-    e.parse({"--help"});
-    FAIL() << "no help";
-  } catch (const HelpText& help) {
-    EXPECT_NE(help.text.find(" FOLDER [FILE] [OPTIONS]\n"), std::string::npos) << help.text;
-  }
+  const std::string help = help_text([&] { e.parse({"--help"}); });
+  EXPECT_NE(help.find(" FOLDER [FILE] [OPTIONS]\n"), std::string::npos) << help;
 }
 
 TEST(Options, ASizeMayHaveAUnit) {
@@ -348,12 +355,7 @@ TEST(Subcommands, OneIsChosenByNameAndGetsItsOptions) {
            {{"--help"}, "  select     chooses"},
            {{"select", "--help"}, "program select [OPTIONS]"},
            {{"select", "--help"}, "Exit code: 0 finished"}})
-    try {
-      parse(words);
-      FAIL() << "no help";
-    } catch (const HelpText& help) {
-      EXPECT_NE(help.text.find(part), std::string::npos) << help.text;
-    }
+    EXPECT_NE(help_text([&] { parse(words); }).find(part), std::string::npos) << part;
 }
 
 TEST(Options, JsonErrorsNameFileKeyAndValue) {
@@ -381,13 +383,7 @@ TEST(Options, JsonErrorsNameFileKeyAndValue) {
 
 TEST(Options, HelpShowsEveryOptionItsDefaultAndChoices) {
   Example e;
-  std::string help;
-  try {
-    e.parse({"--help"});
-    FAIL() << "no help";
-  } catch (const HelpText& text) {
-    help = text.text;
-  }
+  const std::string help = help_text([&] { e.parse({"--help"}); });
   for (const char* part : {"--nesterov", "--batch-size", "images per step", "=32", "=0.1", "=lenet",
                            "=81,122", "=0.25", "(step, cosine)", "Training", "Other", "--set"})
     EXPECT_NE(help.find(part), std::string::npos) << part << " is missing in\n" << help;
@@ -395,13 +391,7 @@ TEST(Options, HelpShowsEveryOptionItsDefaultAndChoices) {
 
 TEST(Options, DescribeHasEveryOptionWithItsValues) {
   Example e;
-  Json described;
-  try {
-    e.parse({"--describe"});
-    FAIL() << "no description";
-  } catch (const HelpText& text) {
-    described = Json::parse(text.text);
-  }
+  const Json described = Json::parse(help_text([&] { e.parse({"--describe"}); }));
   EXPECT_EQ(described["description"], "example");
   const Json& options = described["options"];
   std::vector<std::string> names;
