@@ -2,8 +2,8 @@
 """list_runs.py [FOLDER...]: lists the runs below folders (default: runs).
 
 A line has the state, the finished epochs, the last and the best top-1, the name and the folder.
-States: finished; stopped (by a signal); running; unfinished (killed); broken (a file cannot be
-read; the reason follows).
+States: finished; stopped (by a signal); running; waiting (for a retry by `thinwire run`);
+unfinished (killed); broken (a file cannot be read; the reason follows).
 Keys of --where and --sort are the options in config.json (`density`, `gtopk.rotate`), the columns
 of compare.py (`val_top1`, `state`) and the numbers and texts in summary.json (`weights_hash`).
 Exit code 2: a folder is missing or no run has a key.

@@ -20,7 +20,9 @@ are not tried again. docs/reliability.md lists the others.
 """
 
 import contextlib
+import fcntl
 import os
+import shlex
 import signal
 import sys
 import tempfile
@@ -30,6 +32,7 @@ from pathlib import Path
 from runs import Fault, UserError, folder, hosts, processes, program_name, script
 from runs.command import Command
 from runs.options import Parser, at_least
+from runs.output import replace
 
 FINAL = {0: "finished", 2: "wrong options or files",
          3: "stopped by a signal; the same command goes on", 4: "numbers that are not finite"}
@@ -76,19 +79,25 @@ class Stop:
 
 
 class Journal:
-    """Lines on standard error and in run.log, as soon as there is one."""
+    """Lines on standard error and in run.log, as soon as there is one: then those before it are its
+    first. Locks run.log, which tells that the run goes on."""
 
     def __init__(self, command):
-        self.command, self.waiting = command, []
+        self.command, self.waiting, self.log = command, [], None
 
     def line(self, text):
         with contextlib.suppress(AttributeError, OSError):  # it is closed, or its disk is full
             os.write(sys.stderr.fileno(), f"{program_name()}: {text}\n".encode())
         self.waiting.append(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {program_name()}: {text}\n")
-        for run in self.command.folders()[-1:]:
-            with contextlib.suppress(OSError), open(run / "run.log", "a", encoding="utf-8") as log:
-                log.writelines(self.waiting)
+        with contextlib.suppress(OSError):
+            for path in [run / "run.log" for run in self.command.folders()[-1:]]:
+                if not self.log and path.exists():
+                    replace(path, "".join(self.waiting[:-1]).encode() + path.read_bytes())
+                    del self.waiting[:-1]
+                self.log = open(path, "ab", buffering=0)  # noqa: SIM115
+                self.log.write("".join(self.waiting).encode())
                 self.waiting.clear()
+                fcntl.flock(self.log, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class Places:
@@ -225,6 +234,7 @@ def main():
     if not 0 <= options.backoff <= MOST_PAUSE:
         raise UserError(f"--backoff is {options.backoff:g}; expected 0 to {MOST_PAUSE}")
     processes.adopt()
+    os.environ["THINWIRE_RUN"] = f"{program_name()} {shlex.join(sys.argv[1:])}"
     return supervise(options, Command(options.command))
 
 

@@ -232,9 +232,9 @@ std::optional<RunResult> finished_result(const std::string& summary, int64_t ste
 }
 
 std::string continuing_command(const RunFolder& folder, const TrainConfig& config, int ranks) {
+  if (const char* const run = std::getenv("THINWIRE_RUN")) return run;  // `thinwire run` itself
   if (!config.cell.empty()) return "the same command, which continues the sweep";
-  if (!config.seeds.empty())
-    return "the same command and --resume auto, which trains the other seeds, too";
+  if (!config.seeds.empty()) return "the same command and --resume auto, for the other seeds, too";
   const std::string launcher =
       ranks > config.workers && ranks > 1
           ? fmt::format("mpirun -n {} {} ", ranks, shell_word(program_path()))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from . import UserError, kept, nearest_is
 
-FINISHED, STOPPED, UNFINISHED, RUNNING, BROKEN = (
-    "finished", "stopped", "unfinished", "running", "broken")
+FINISHED, STOPPED, UNFINISHED, RUNNING, WAITING, BROKEN = (
+    "finished", "stopped", "unfinished", "running", "waiting", "broken")
 TOTALS = ("steps", "train_seconds", "images_per_s", "bytes_sent", "nnz_over_k")  # of summary.json
 PHASES = ("data", "forward", "backward", "select", "exchange", "update")
 
@@ -95,14 +95,16 @@ class Run:
 
     @functools.cached_property
     def state(self):
-        """finished; stopped: by a signal; running: a process holds the lock of the folder;
+        """finished; stopped: by a signal; running: a process holds the lock of the folder; waiting:
+        it was killed, and `thinwire run`, which holds the lock of run.log, will start it again;
         unfinished: killed, or it resumed the run of an older summary and was killed."""
         if kept.lookup(self.folder / "summary.json"):
             return FINISHED
         if locked(self.folder):
             return RUNNING
         if not self.summary or last_step(self.folder / "steps.csv") > self.summary["steps"]:
-            return UNFINISHED
+            log = self.folder / "run.log"
+            return WAITING if log.exists() and locked(log) else UNFINISHED
         return STOPPED if self.summary.get("stopped") else FINISHED
 
 
@@ -137,12 +139,12 @@ def read_json(path):
     return value
 
 
-def locked(folder):
-    """Whether a process trains into this folder: `train` holds an exclusive flock() on it."""
+def locked(path):
+    """Whether a process holds an exclusive flock() on it, as `train` does on its folder."""
     try:
-        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        file = os.open(path, os.O_RDONLY)
     except OSError as error:
-        raise UserError(f"{folder}: {error.strerror}") from None
+        raise UserError(f"{path}: {error.strerror}") from None
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False

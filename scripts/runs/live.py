@@ -98,7 +98,7 @@ class Live:
 
     @property
     def runs(self):
-        return self.state in (folder.RUNNING, PREPARING)
+        return self.state in (folder.RUNNING, folder.WAITING, PREPARING)
 
     def recent(self, name):
         """Sum of a column over the last steps."""

@@ -12,7 +12,7 @@ PARTS = Path(__file__).parent / "page"
 SCRIPTS = ("format", "scale", "export", "table", "chart", "bars", "cursor", "series", "sections",
            "distribution", "confusion", "predictions", "controls", "main")
 NOTES = {folder.STOPPED: "stopped by a signal", folder.RUNNING: "still running",
-         folder.UNFINISHED: "ended without a summary"}
+         folder.WAITING: "starts again", folder.UNFINISHED: "ended without a summary"}
 
 
 def table_data(table):

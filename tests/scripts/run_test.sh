@@ -85,6 +85,18 @@ scripts/thinwire run --backoff 0 -- "${launcher[@]}" "${threads[@]}" --name unhe
 same_bits unheard
 expect "$work/runs/unheard/run.log" 'retry 1 of 3'
 
+# until it starts again, the run waits; its log begins with the first start
+read -ra launcher <<<"$(faulty rank 1 waits)"
+scripts/thinwire run --backoff 3 -- "${launcher[@]}" "${threads[@]}" --name waits "${options[@]}" \
+  >"$work/said" 2>&1 &
+until grep -qs 'retry 1 of 3' "$work/runs/waits/run.log"; do sleep 0.1; done
+scripts/list_runs.py "$work/runs" >"$work/list"
+wait $!
+grep -q '^waiting .* waits ' "$work/list"
+same_bits waits
+head -n 1 "$work/runs/waits/run.log" | grep -q 'start 1$'
+scripts/list_runs.py "$work/runs" | grep -q '^finished .* waits '
+
 # a process of another machine is in the folder for longer than UNLOCK
 mkdir "$work/runs/held" && : >"$work/said"
 flock "$work/runs/held" timeout 60 \
@@ -146,6 +158,7 @@ for fault in rank launcher; do
   read -ra launcher <<<"$(faulty "$fault" 1 "mpi-$fault")"
   run 0 "mpi-$fault" 2 --retries 1 -- "${launcher[@]}" mpirun -n 2 "$bin/train"
   same_bits "mpi-$fault"
+  expect "$work/runs/mpi-$fault/run.log" 'after a kill: thinwire run --backoff 0 --retries 1 -- '
 done
 
 # two of four ranks are left, with twice the micro-batches
