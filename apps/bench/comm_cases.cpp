@@ -185,10 +185,10 @@ struct LowRankCase {
 /// The calls of `one`, an object with fill, run and wrong, as a case; `seconds(one, link, ranks,
 /// d)` is its cost.
 template <class One, class Seconds>
-CommCase case_of(std::string collective, std::string algorithm, One&& made, Seconds seconds) {
+CommCase case_of(const char* collective, const std::string& name, One&& made, Seconds seconds) {
   const auto one = std::make_shared<One>(std::forward<One>(made));
-  return {.collective = std::move(collective),
-          .algorithm = std::move(algorithm),
+  return {.collective = collective,
+          .algorithm = name,
           .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
                         size_t n) { one->fill(ctx, c, v, n); },
           .run = [one](Context& ctx, Communicator& c, CommVectors& v,

@@ -20,7 +20,7 @@ void CommOptions::add_to(OptionTable& t) {
 
 Topology read_link(const std::string& link, bool given, int64_t& ranks_per_node,
                    Settings& settings) {
-  const Topology topology = parse_link(link, static_cast<int>(ranks_per_node));
+  Topology topology = parse_link(link, static_cast<int>(ranks_per_node));
   if (topology.ranks_per_node == ranks_per_node) return topology;
   check(!given && ranks_per_node == 1, "[link] ranks-per-node is {}, but {} has {} ranks a node",
         ranks_per_node, link, topology.ranks_per_node);

@@ -145,7 +145,7 @@ void OptionTable::refuse_extra(const std::string& extra) const {
       "[options] unknown flag {}; --workers N starts N ranks as threads, mpirun -n N as processes",
       extra);
   std::vector<std::string> known{"help", "version"};
-  if (settings_ != nullptr) known.push_back("set");
+  if (settings_ != nullptr) known.emplace_back("set");
   for (const Option& option : options_) {
     known.push_back(option.name);
     if (!option.rules.old_name.empty()) known.push_back(option.rules.old_name);

@@ -55,7 +55,7 @@ struct Header {
 Header header_of(std::span<const std::byte> bytes, const std::string& source) {
   const std::string_view file(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   check(file.starts_with(kMagic) && file.size() >= 12, "{}: not a .npy file", source);
-  const int version = file[6];
+  const auto version = static_cast<uint8_t>(file[6]);
   check(version >= 1 && version <= 3, "{}: format {} is not known; expected 1, 2 or 3", source,
         version);
   const size_t begin = version == 1 ? 10 : 12;

@@ -191,8 +191,8 @@ void OptionTable::add(std::string name, std::vector<std::string>& target, std::s
 }
 
 void OptionTable::add_words(std::string name, std::string help, OptionRules rules,
-                            std::vector<std::string> all, std::function<size_t()> get,
-                            std::function<void(size_t)> set) {
+                            const std::vector<std::string>& all, const std::function<size_t()>& get,
+                            const std::function<void(size_t)>& set) {
   Option& option = declare(std::move(name), std::move(help), std::move(rules));
   if (option.rules.choices.empty()) option.rules.choices = all;
   option.get = [all, get] { return Json(all[get()]); };
@@ -329,7 +329,7 @@ void OptionTable::set_json(const Json& object, const std::string& source) {
     });
     if (it == options_.end()) {
       std::vector<std::string> known;
-      if (settings_ != nullptr) known.push_back("set");
+      if (settings_ != nullptr) known.emplace_back("set");
       for (const Option& option : options_) known.push_back(json_key(option.name));
       fail("{}: unknown key \"{}\"{}", source, key, nearest_hint(key, known));
     }

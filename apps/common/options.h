@@ -100,22 +100,21 @@ class OptionTable {
   template <Worded E>
   void add(std::string name, E& target, std::string help, OptionRules rules = {}) {
     const auto all = words(target);
-    const std::function<size_t()> get = [&target] { return static_cast<size_t>(target); };
-    const std::function<void(size_t)> set = [&target](size_t i) { target = static_cast<E>(i); };
-    add_words(std::move(name), std::move(help), std::move(rules),
-              std::vector<std::string>(all.begin(), all.end()), get, set);
+    add_words(
+        std::move(name), std::move(help), std::move(rules), {all.begin(), all.end()},
+        [&target] { return static_cast<size_t>(target); },
+        [&target](size_t i) { target = static_cast<E>(i); });
   }
   template <Worded E>
   void add(std::string name, std::optional<E>& target, std::string help, OptionRules rules) {
     std::vector<std::string> all{rules.none};
     for (const char* one : words(E{})) all.emplace_back(one);
-    const std::function<size_t()> get = [&target] {
-      return target ? static_cast<size_t>(*target) + 1 : 0;
-    };
-    const std::function<void(size_t)> set = [&target](size_t i) {
-      target = i > 0 ? std::optional(static_cast<E>(i - 1)) : std::nullopt;
-    };
-    add_words(std::move(name), std::move(help), std::move(rules), std::move(all), get, set);
+    add_words(
+        std::move(name), std::move(help), std::move(rules), all,
+        [&target] { return target ? static_cast<size_t>(*target) + 1 : 0; },
+        [&target](size_t i) {
+          target = i > 0 ? std::optional(static_cast<E>(i - 1)) : std::nullopt;
+        });
   }
   /// Declares the repeatable flag `--set NAME.KEY=VALUE`, which changes `settings`.
   void add_settings(Settings& settings);
@@ -181,8 +180,8 @@ class OptionTable {
   Option& declare(std::string name, std::string help, OptionRules rules);
   /// An option whose values are these words; `get` and `set` use their numbers.
   void add_words(std::string name, std::string help, OptionRules rules,
-                 std::vector<std::string> all, std::function<size_t()> get,
-                 std::function<void(size_t)> set);
+                 const std::vector<std::string>& all, const std::function<size_t()>& get,
+                 const std::function<void(size_t)>& set);
   Option& find(const std::string& name);
   /// The current name of `flag`. For an old one, prints one line on stderr and returns the name
   /// that replaces it; else returns `flag`.

@@ -26,7 +26,7 @@ Findings check_cpu(const Checkup& checkup) {
   const std::string flags = " " + value_in(information, "flags") + " ";
   std::vector<std::string> features;
   for (const char* feature : kFeatures)
-    if (flags.find(fmt::format(" {} ", feature)) != flags.npos) features.push_back(feature);
+    if (flags.find(fmt::format(" {} ", feature)) != flags.npos) features.emplace_back(feature);
 
   const std::string precision = word(resolve_precision({}, checkup.device));
   Finding found{.name = "cpu",

@@ -23,7 +23,7 @@ std::string on_path(const std::string& program) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + program;
+    std::string candidate = (folder.empty() ? "." : folder) + "/" + program;
     std::error_code ignored;
     if (std::filesystem::is_regular_file(candidate, ignored) &&
         access(candidate.c_str(), X_OK) == 0)

@@ -271,12 +271,12 @@ std::string link_text(const CommOptions& comm, int ranks) {
 /// The steps of an epoch and of the run, and what all ranks send in it.
 void report_length(Console& console, const TrainConfig& config, const RunPlan& plan) {
   if (plan.steps_per_epoch == 0) return;
-  const int64_t left = plan.steps - plan.steps_done;
-  console.paragraph("{} steps per epoch, {} in all{}{}", plan.steps_per_epoch, plan.steps,
-                    plan.steps_done > 0 ? fmt::format(", {} of them left", left) : "",
-                    plan.ranks > 1 ? fmt::format(", about {} sent{}", bytes_text(plan.bytes_sent),
-                                                 plan.steps_done > 0 ? " in these" : "")
-                                   : "");
+  console.paragraph(
+      "{} steps per epoch, {} in all{}{}", plan.steps_per_epoch, plan.steps,
+      plan.steps_done > 0 ? fmt::format(", {} of them left", plan.steps - plan.steps_done) : "",
+      plan.ranks > 1 ? fmt::format(", about {} sent{}", bytes_text(plan.bytes_sent),
+                                   plan.steps_done > 0 ? " in these" : "")
+                     : "");
   const SgdConfig sgd = config.sgd();
   if (sgd.local_steps == 0) return;
   const int64_t exchanges = plan.exchanges_per_epoch();

@@ -231,7 +231,7 @@ std::string read_text(const std::filesystem::path& path, size_t most) {
 
 std::string shell_word(const std::filesystem::path& path) {
   constexpr std::string_view kSafe = "/._-+=:,@%";
-  const std::string text = path.string();
+  std::string text = path.string();
   const bool plain = !text.empty() && std::ranges::all_of(text, [&](unsigned char c) {
     return std::isalnum(c) || c >= 0x80 || kSafe.find(static_cast<char>(c)) != kSafe.npos;
   });

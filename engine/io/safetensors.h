@@ -17,7 +17,7 @@ class SafetensorsWriter {
  public:
   /// Adds a tensor; its data must stay valid until write(). f32, i32 and u8.
   void add(std::string name, const Tensor& tensor) { tensors_[std::move(name)] = tensor; }
-  void metadata(std::string key, std::string value) { metadata_[std::move(key)] = value; }
+  void metadata(const std::string& key, const std::string& value) { metadata_[key] = value; }
   /// Writes the file atomically, with a checksum in its metadata that our reader verifies. Tensors
   /// of the widest element type come first, so that each is aligned in a mapped file.
   void write(const std::filesystem::path& path) const;

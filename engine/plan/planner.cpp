@@ -58,7 +58,7 @@ void Planner::recompute_range(Position begin, Position end) {
   for (size_t i = begin.tensors; i < end.tensors; ++i) made.push_back(&tensors_[i]);
   for (size_t i = begin.operations; i < end.operations; ++i) {
     const int now = static_cast<int>(operations_.size());
-    operations_.push_back(std::vector(operations_[i]));
+    operations_.emplace_back(operations_[i]);
     for (const TensorRef& ref : operations_.back()) {
       if (!ref) continue;
       std::vector<detail::Lifetime>& lifetimes = ref.planned_->lifetimes;

@@ -83,7 +83,7 @@ TEST_P(ImageNetModel, NamesAndShapesMatchTorchvision) {
   std::string layout;
   for (const auto* list : {&arena.parameters(), &arena.statistics()})
     for (const Parameter& p : *list) layout += fmt::format("{} {}\n", p.name, exported_shape(p));
-  EXPECT_EQ(fmt::format("{:016x}", Hash().add(layout).value()), golden["layout"]) << layout;
+  EXPECT_EQ(golden["layout"], fmt::format("{:016x}", Hash().add(layout).value())) << layout;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ImageNetModel,

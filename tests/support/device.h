@@ -13,7 +13,7 @@ Device device();
 /// Whether the device is the CUDA emulator (tests/emulator); tests may leave out slow parts.
 bool emulated();
 /// Numbers of threads to test: the given ones on the CPU, one on a GPU, whose kernels use none.
-inline std::vector<int> thread_counts(std::vector<int> on_cpu) {
+inline std::vector<int> thread_counts(const std::vector<int>& on_cpu) {
   return device() == Device::cpu ? on_cpu : std::vector{1};
 }
 /// Waits for all work queued on the device, by any context.

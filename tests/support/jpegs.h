@@ -39,7 +39,7 @@ inline void write_image_folder(const std::filesystem::path& dir, int classes, in
       const auto folder = dir / half / fmt::format("n{:08}", c);
       std::filesystem::create_directories(folder);
       for (int i = 0; i < count; ++i) {
-        const uint64_t id = static_cast<uint64_t>((c * 1000 + i) * 2 + (half[0] == 'v'));
+        const uint64_t id = (static_cast<uint64_t>(c) * 1000 + i) * 2 + (half[0] == 'v');
         write_bytes(folder / fmt::format("{:04}.JPEG", i),
                     noise_jpeg(id, 40 + (i * 7) % 31, 36 + (i * 11) % 37,
                                40 + c * 170 / std::max(1, classes - 1)));

@@ -17,10 +17,12 @@ namespace {
 using Metadata = std::map<std::string, std::string>;
 
 /// Writes tensors of these vectors.
-void put_vectors(const std::filesystem::path& path, std::map<std::string, std::vector<float>> of,
+void put_vectors(const std::filesystem::path& path,
+                 const std::map<std::string, std::vector<float>>& of,
                  const Metadata& metadata = {}) {
+  auto vectors = of;  // a writer takes what may be written to
   SafetensorsWriter writer;
-  for (auto& [name, values] : of)
+  for (auto& [name, values] : vectors)
     writer.add(name, {values.data(), {std::ssize(values)}, DType::f32, Device::cpu});
   for (const auto& [key, value] : metadata) writer.metadata(key, value);
   writer.write(path);

@@ -57,7 +57,7 @@ struct Example {
 
   OptionTable::Given parse(const std::vector<std::string>& flags) {
     Arguments arguments(flags);
-    const OptionTable::Given given = table.parse(arguments.count(), arguments.values(), "example");
+    OptionTable::Given given = table.parse(arguments.count(), arguments.values(), "example");
     for (const auto& [name, text] : given)
       if (name != "set") table.set_text(name, text);
     return given;
@@ -242,7 +242,7 @@ TEST(Options, AnOldNameWorksAndPrintsOneLine) {
     Example e;
     testing::internal::CaptureStderr();
     std::vector<std::string> flags{flag};
-    if (flags[0] == "--batch") flags.push_back("7");
+    if (flags[0] == "--batch") flags.emplace_back("7");
     e.parse(flags);
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
               "note: option batch is now called batch-size\n");

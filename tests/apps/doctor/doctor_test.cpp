@@ -52,7 +52,7 @@ void write_cifar(const fs::path& folder) {
   for (const char* name : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
                            "data_batch_5", "test_batch"}) {
     const fs::path file = folder / (std::string(name) + ".bin");
-    std::ofstream{file};
+    std::ofstream(file).close();
     fs::resize_file(file, kFileBytes);
   }
 }

@@ -214,7 +214,7 @@ TEST_F(Eval, WritesOverNothingElse) {
     refuses("predict", fmt::format("runs/run data/val --save {}", file), refused);
     EXPECT_EQ(text_of(*folder_ / file), before) << file;
   }
-  std::ofstream(*folder_ / "empty.csv");
+  std::ofstream(*folder_ / "empty.csv").close();
   for (const char* program : {"eval runs/run", "predict runs/run data/val", "eval runs/run"}) {
     const Ended ended = in_folder(fmt::format("{}/{} --save empty.csv", TW_BIN, program));
     EXPECT_EQ(ended.code, 0) << ended.output;
@@ -300,7 +300,7 @@ TEST_F(Eval, NamesOfAnyBytesAreShownAndDoNotActOnTheTerminal) {
     EXPECT_EQ(ended.output.find('\xe9'), std::string::npos) << ended.output;
     EXPECT_FALSE(ended.says("\xc2\x9b")) << ended.output;
     // JSON takes UTF-8 only
-    EXPECT_NO_THROW(Json(text_of(*folder_ / "odd.csv")).dump());
+    EXPECT_NE(Json(text_of(*folder_ / "odd.csv")).dump(), "");
   }
   EXPECT_NO_THROW(Json::parse(text_of(*folder_ / "runs/odd/eval/summary.json")));
 }

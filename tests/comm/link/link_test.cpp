@@ -32,7 +32,7 @@ TEST(Topology, ParsesRateAndLatency) {
 }
 
 std::string topology_file(const test::TempFolder& folder, const std::string& json) {
-  const std::string path = (folder / "cluster.json").string();
+  std::string path = (folder / "cluster.json").string();
   std::ofstream(path) << json;
   return path;
 }

@@ -93,7 +93,7 @@ TEST(ImageFolder, AnyNumberOfThreadsGivesTheSameBytes) {
 
 TEST(ImageFolder, ErrorsNameTheFolderAndTheProblem) {
   const TempFolder folder;
-  const fs::path dir = folder.path();
+  const fs::path& dir = folder.path();
   EXPECT_NE(open_error("").find("--data-dir is missing"), std::string::npos);
   EXPECT_NE(open_error(dir / "none").find("no folder"), std::string::npos);
   fs::create_directories(dir / "train");

@@ -36,7 +36,7 @@ TEST(Csv, ResumeDropsRowsBeyondTheCheckpoint) {
 TEST(Csv, ANewRunKeepsNoRow) {
   const TempFolder folder;
   write_text(folder / "t.csv", "step,loss\n1,1\n2,2\n");
-  CsvFile(folder / "t.csv", kHeader, 0);
+  const CsvFile file(folder / "t.csv", kHeader, 0);
   EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n");
 }
 

@@ -17,7 +17,7 @@ std::vector<int64_t> steps_of(const fs::path& path) {
   return steps;
 }
 
-void write_steps(const fs::path& path, int64_t keep_through, std::vector<int64_t> steps) {
+void write_steps(const fs::path& path, int64_t keep_through, const std::vector<int64_t>& steps) {
   EventFile file(path, keep_through);
   for (const int64_t step : steps) file.scalars(step, {{"loss", 0.5}});
 }

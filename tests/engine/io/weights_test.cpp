@@ -138,7 +138,7 @@ class WeightsFile {
     writer_.write(folder / "w");
     Net net(1);
     const uint64_t before = weights_hash(net.arena);
-    const std::string text =
+    std::string text =
         error_text<UserError>([&] { load_weights(SafetensorsReader(folder / "w"), net.arena); });
     EXPECT_EQ(weights_hash(net.arena), before) << "changed by a file that does not fit";
     return text;
