@@ -54,7 +54,7 @@ LayerPtr alexnet(ParameterArena& arena, const ModelSpec& spec) {
 }
 
 const bool alexnet_registered =
-    models().add({"alexnet", "AlexNet at 224, 61.1 M parameters", alexnet});
+    models().add({"alexnet", "AlexNet at 224, 61.1 M parameters", {alexnet}});
 
 }  // namespace
 }  // namespace tw
