@@ -166,7 +166,7 @@ std::string volume_line(const TrainConfig& config, const RunPlan& plan, size_t d
   if (plan.sgd.sparsifier.selector.empty() && k != d)
     return fmt::format(
         "{}: {} floats of factors and short tensors for {} entries per {} and rank, {} sent per "
-        "{}{}",
+        "{} by all{}",
         config.sparsifier, k, d, time, size_text(bytes), time,
         plan.dense_exchanges == 0
             ? ""
@@ -182,7 +182,7 @@ std::string volume_line(const TrainConfig& config, const RunPlan& plan, size_t d
   const std::string when = warmup == 0            ? ""
                            : warmup < plan.epochs ? fmt::format(" from epoch {} on", warmup + 1)
                                                   : fmt::format(" at density {}", density);
-  return fmt::format("{}: {}{} of {} entries per {} and rank, {}{} sent per {}{}{}",
+  return fmt::format("{}: {}{} of {} entries per {} and rank, {}{} sent per {} by all{}{}",
                      config.sparsifier, volume_text(volume, k),
                      small > 0 ? fmt::format(" and {} of small tensors", small) : "", d, time,
                      volume == Volume::at_most_k ? "at most " : "", size_text(bytes), time,

@@ -148,7 +148,7 @@ TEST(Train, DryRunPrintsThePlanAndWritesNothing) {
       run_well(train(folder, "--model resnet20 --sparsifier gaussiank --workers 4 --dry-run"));
   EXPECT_TRUE(ended.says("269722 parameters"));
   EXPECT_TRUE(ended.says("any number (aimed at: 269) of 269722 entries")) << ended.output;
-  EXPECT_TRUE(ended.says("sent per step for 269 entries")) << ended.output;
+  EXPECT_TRUE(ended.says("sent per step by all for 269 entries")) << ended.output;
   EXPECT_TRUE(ended.says("memory per rank"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
