@@ -145,7 +145,7 @@ check_tidy() {
   sed -n 's/^ *"file": "\(.*\)".*/\1/p' build-tidy/compile_commands.json | grep -v cmake_pch |
     xargs -P "$(nproc)" -n 1 clang-tidy-16 --quiet -p build-tidy --config-file=.clang-tidy \
       --extra-arg=-Wno-unknown-warning-option --extra-arg=-fno-openmp \
-      --extra-arg=-Wno-unknown-pragmas 2>/dev/null |
+      --extra-arg=-Wno-unknown-pragmas --extra-arg=-Wno-missing-braces 2>/dev/null |
     sed -n "s|^$PWD/||; s/: error: /: tidy: /p" | sort -u || true
 }
 

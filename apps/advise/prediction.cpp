@@ -109,6 +109,7 @@ double Prediction::seconds(const Costs& costs, int ranks) const {
          exchange_seconds(costs, ranks);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): reading marks the copy
 std::map<std::string, std::string> changed_settings(const SgdConfig& config, Settings settings,
                                                     const ParameterArena& arena) {
   const Settings usual = default_settings();

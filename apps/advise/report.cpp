@@ -57,7 +57,7 @@ std::string accuracy_note(const Comparison& comparison) {
     parts.push_back(trainings.size() == 1
                         ? training
                         : fmt::format("{} ({})", training, fmt::join(names, ", ")));
-  if (unmeasured) parts.push_back("?: not measured");
+  if (unmeasured) parts.emplace_back("?: not measured");
   return "top-1: points from dense SGD after equally many epochs: " +
          fmt::format("{}", fmt::join(parts, "; "));
 }

@@ -100,21 +100,22 @@ class OptionTable {
   template <Worded E>
   void add(std::string name, E& target, std::string help, OptionRules rules = {}) {
     const auto all = words(target);
-    add_words(
-        std::move(name), std::move(help), std::move(rules), {all.begin(), all.end()},
-        [&target] { return static_cast<size_t>(target); },
-        [&target](size_t i) { target = static_cast<E>(i); });
+    const std::function<size_t()> get = [&target] { return static_cast<size_t>(target); };
+    const std::function<void(size_t)> set = [&target](size_t i) { target = static_cast<E>(i); };
+    add_words(std::move(name), std::move(help), std::move(rules),
+              std::vector<std::string>(all.begin(), all.end()), get, set);
   }
   template <Worded E>
   void add(std::string name, std::optional<E>& target, std::string help, OptionRules rules) {
     std::vector<std::string> all{rules.none};
     for (const char* one : words(E{})) all.emplace_back(one);
-    add_words(
-        std::move(name), std::move(help), std::move(rules), all,
-        [&target] { return target ? static_cast<size_t>(*target) + 1 : 0; },
-        [&target](size_t i) {
-          target = i > 0 ? std::optional(static_cast<E>(i - 1)) : std::nullopt;
-        });
+    const std::function<size_t()> get = [&target] {
+      return target ? static_cast<size_t>(*target) + 1 : 0;
+    };
+    const std::function<void(size_t)> set = [&target](size_t i) {
+      target = i > 0 ? std::optional(static_cast<E>(i - 1)) : std::nullopt;
+    };
+    add_words(std::move(name), std::move(help), std::move(rules), all, get, set);
   }
   /// Declares the repeatable flag `--set NAME.KEY=VALUE`, which changes `settings`.
   void add_settings(Settings& settings);

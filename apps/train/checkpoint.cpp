@@ -55,8 +55,6 @@ Tensor flat(std::span<std::byte> bytes) {
   return {bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::u8, Device::cpu};
 }
 
-constexpr const char* kStatistics = "statistics";
-
 bool has_values(std::span<const float> vector) {
   return std::ranges::any_of(vector, [](float value) { return value != 0; });
 }

@@ -84,7 +84,6 @@ void add_notice(std::string& notice, const std::string& text) {
 }
 
 std::string subject(const std::vector<std::string>& names) {
-  constexpr const char* kStatistics = "statistics";
   std::string text;
   for (size_t i = 0; i < names.size(); ++i)
     text += (i == 0                  ? ""

@@ -30,6 +30,7 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
 Saved description_in(const SafetensorsReader& weights, const std::filesystem::path& checkpoint,
                      const TrainConfig& config);
 
+constexpr const char* kStatistics = "statistics";  ///< the vector of those of batch norm
 /// `a, b and c are` or `a is`, of vectors of a checkpoint in words.
 std::string subject(const std::vector<std::string>& names);
 /// That these vectors are the mean of `ranks` ranks; empty if there are none.

@@ -289,7 +289,7 @@ fs::path base_of(const TrainConfig& config) {
 fs::path last_run(const TrainConfig& config, int ranks) {
   const fs::path base = base_of(config);
   if (!config.name.empty()) return fs::exists(base) ? base : fs::path();
-  if (const fs::path last = last_of(base); !last.empty()) return last;
+  if (fs::path last = last_of(base); !last.empty()) return last;
   const fs::path old = last_of(fs::path(config.output_dir) / old_derived_name(config, ranks));
   return !old.empty() && latest_checkpoint(old) ? old : fs::path();
 }

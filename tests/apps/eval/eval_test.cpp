@@ -302,7 +302,7 @@ TEST_F(Eval, NamesOfAnyBytesAreShownAndDoNotActOnTheTerminal) {
     // JSON takes UTF-8 only
     EXPECT_NE(Json(text_of(*folder_ / "odd.csv")).dump(), "");
   }
-  EXPECT_NO_THROW(Json::parse(text_of(*folder_ / "runs/odd/eval/summary.json")));
+  EXPECT_TRUE(Json::parse(text_of(*folder_ / "runs/odd/eval/summary.json")).is_object());
 }
 
 TEST_F(Eval, SaysWhatIsMissing) {

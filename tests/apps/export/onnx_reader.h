@@ -16,7 +16,8 @@ struct OnnxReader {
     std::map<std::string, float> reals{};
 
     /// An attribute; `missing` if the node has none.
-    std::vector<int64_t> list(const std::string& name, std::vector<int64_t> missing = {}) const {
+    std::vector<int64_t> list(const std::string& name,
+                              const std::vector<int64_t>& missing = {}) const {
       const auto found = lists.find(name);
       return found == lists.end() ? missing : found->second;
     }

@@ -36,7 +36,7 @@ class ClassNamesOfRuns : public testing::Test {
   }
   /// A copy of the data under this name.
   static fs::path copy(const std::string& name) {
-    const fs::path data = *folder_ / name;
+    fs::path data = *folder_ / name;
     fs::remove_all(data);
     fs::copy(*folder_ / "data", data, fs::copy_options::recursive);
     return data;

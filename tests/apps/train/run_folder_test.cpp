@@ -33,7 +33,7 @@ class RunFolderTest : public testing::Test {
   }
   /// Makes run/checkpoints/step, with the file that makes it complete.
   fs::path checkpoint(const std::string& run, const std::string& step) {
-    const fs::path path = root_ / run / "checkpoints" / step;
+    fs::path path = root_ / run / "checkpoints" / step;
     fs::create_directories(path);
     std::ofstream(path / "model.safetensors") << "weights";
     return path;

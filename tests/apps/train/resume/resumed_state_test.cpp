@@ -117,7 +117,7 @@ struct TinyTrainee {
   }
 
   std::vector<float> vector(const std::string& name) {
-    for (auto vectors : {sgd->own_vectors(), sgd->common_vectors()})
+    for (const auto& vectors : {sgd->own_vectors(), sgd->common_vectors()})
       for (const NamedVector& one : vectors)
         if (one.name == name && !one.values.span().empty())
           return {one.values.span().begin(), one.values.span().end()};
