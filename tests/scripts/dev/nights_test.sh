@@ -21,7 +21,7 @@ cat "$work/out"
 # the planted defect: a later start trains with another rate
 cat >"$work/train" <<'END'
 #!/usr/bin/env bash
-echo start >>"$0.starts"
+[[ $1 == --describe ]] || echo start >>"$0.starts"
 (($(wc -l <"$0.starts") <= 5)) || set -- "${@/#0.01/0.02}"  # a run alone, and four ranks
 exec "$TW_BUILD/bin/train" "$@"
 END
