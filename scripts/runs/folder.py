@@ -142,7 +142,7 @@ def read_json(path):
 def locked(path):
     """Whether a process holds an exclusive flock() on it, as `train` does on its folder."""
     try:
-        file = os.open(path, os.O_RDONLY)
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # not to wait at a pipe
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
     try:
