@@ -16,27 +16,25 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Whether every file of a checkpoint is there, undamaged and of its step.
-bool is_whole(const fs::path& checkpoint) {
-  try {
-    const SafetensorsReader weights(checkpoint / "model.safetensors");
-    const auto run =
-        parse_json<nlohmann::json>(weights.metadata().at("thinwire"), checkpoint.string());
-    const std::string step = std::to_string(integer_of(run.at("step")));
-    const auto whole = [&](const std::string& part) {
-      const SafetensorsReader file(checkpoint / (part + ".safetensors"));
-      return file.sealed() && file.metadata().at("step") == step;
-    };
-    bool all = weights.sealed() && whole("momentum");
-    const int64_t ranks = integer_of(run.at("ranks"));
-    for (int64_t r = 0; all && r < ranks; ++r) all = whole(fmt::format("rank-{}", r));
-    return all;
-  } catch (const UserError&) {
-    return false;
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  } catch (const std::out_of_range&) {  // no description
-    return false;
-  }
+bool is_whole(const fs::path& checkpoint) try {
+  const SafetensorsReader weights(checkpoint / "model.safetensors");
+  const auto run =
+      parse_json<nlohmann::json>(weights.metadata().at("thinwire"), checkpoint.string());
+  const std::string step = std::to_string(integer_of(run.at("step")));
+  const auto whole = [&](const std::string& part) {
+    const SafetensorsReader file(checkpoint / (part + ".safetensors"));
+    return file.sealed() && file.metadata().at("step") == step;
+  };
+  bool all = weights.sealed() && whole("momentum");
+  const int64_t ranks = integer_of(run.at("ranks"));
+  for (int64_t r = 0; all && r < ranks; ++r) all = whole(fmt::format("rank-{}", r));
+  return all;
+} catch (const UserError&) {
+  return false;
+} catch (const nlohmann::json::exception&) {
+  return false;
+} catch (const std::out_of_range&) {  // no description
+  return false;
 }
 
 /// The newest whole checkpoint in `folder` before `end`; empty if there is none.
@@ -82,8 +80,16 @@ std::optional<fs::path> newest_whole_checkpoint(const fs::path& folder) {
   return newest;
 }
 
+void check_exists(const fs::path& path, const char* area) {
+  if (fs::exists(path)) return;                  // before the message is made, which lists folders
+  const fs::path run = fs::path("runs") / path;  // the default of train --output-dir
+  const bool there = path.is_relative() && fs::is_directory(run);
+  const std::string other = there ? "; " + run.string() + " does" : nearest_beside(path);
+  fail("[{}] {} does not exist{}", area, path.string(), other);
+}
+
 fs::path weights_file(const fs::path& path, const char* area) {
-  check(fs::exists(path), "[{}] {} does not exist{}", area, path.string(), run_of_that_name(path));
+  check_exists(path, area);
   if (!fs::is_directory(path)) return path;
   const std::optional<fs::path> checkpoint = latest_checkpoint(path);
   check(checkpoint.has_value(),
@@ -107,12 +113,6 @@ std::string older_if_damaged(const fs::path& checkpoint, std::string_view taker)
                    step_in(checkpoint).value_or(std::numeric_limits<int64_t>::max()));
   if (newest.empty()) return "";
   return fmt::format("; {} is whole: {} {} uses it", newest.string(), taker, shell_word(newest));
-}
-
-std::string run_of_that_name(const fs::path& name) {
-  const fs::path run = fs::path("runs") / name;  // the default of train --output-dir
-  return name.is_relative() && fs::is_directory(run) ? "; " + run.string() + " does"
-                                                     : nearest_beside(name);
 }
 
 }  // namespace tw

@@ -22,6 +22,9 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
 /// The newest checkpoint of the run in `folder` that is whole; if none is, the newest one.
 std::optional<std::filesystem::path> newest_whole_checkpoint(const std::filesystem::path& folder);
 
+/// UserError with [area] unless `path` exists; it names runs/PATH or the nearest name beside it.
+void check_exists(const std::filesystem::path& path, const char* area);
+
 /// The file of weights that `path` names: itself, or that of the newest checkpoint below a folder.
 /// UserError, which begins with [area], when there is none.
 std::filesystem::path weights_file(const std::filesystem::path& path, const char* area);
@@ -34,8 +37,5 @@ SafetensorsReader read_weights_file(const std::filesystem::path& file, std::stri
 /// whole, and that `taker`, an option or program, uses it. Empty if there is none, or if this one
 /// is not damaged.
 std::string older_if_damaged(const std::filesystem::path& checkpoint, std::string_view taker);
-
-/// For the error of a folder that does not exist: `; runs/NAME does`, or nearest_beside().
-std::string run_of_that_name(const std::filesystem::path& name);
 
 }  // namespace tw

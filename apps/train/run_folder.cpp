@@ -237,7 +237,7 @@ bool keep_best_checkpoint(const fs::path& folder, int64_t step) {
 }
 
 fs::path checkpoint_to_resume(const fs::path& asked) {
-  check(fs::exists(asked), "[resume] {} does not exist{}", asked.string(), run_of_that_name(asked));
+  check_exists(asked, "resume");
   const auto found = fs::is_directory(asked) ? latest_checkpoint(asked) : std::nullopt;
   check(found.has_value(),
         "[resume] {} holds no checkpoint (expected a run folder or one of its "

@@ -12,6 +12,9 @@ faults() {
 
 out=$(faults --sample 8 train limit resume pack analyze) || fail 'a fault is lost' "$out"
 grep -q '^40 cases, 0 failed$' <<<"$out" || fail 'the table has other sums' "$out"
+for number in {1..4}; do  # every read of --resume before the plan
+  out=$(faults --only "resume:$number:EIO") || fail 'a resume loses a fault' "$out"
+done
 # Whether samples of cases find a planted defect; one sample may miss it.
 finds() {
   for _ in {1..10}; do
