@@ -49,11 +49,11 @@ inline void write_image_folder(const std::filesystem::path& dir, int classes, in
 }
 
 /// Options of `train` for short epochs: 600 JPEGs to train on and 20 to validate on, cropped to
-/// 32 x 32, in `dir`/data. The first call writes them.
-inline std::string short_epochs(const std::filesystem::path& dir) {
+/// `size` x `size`, in `dir`/data. The first call writes them.
+inline std::string short_epochs(const std::filesystem::path& dir, int size = 32) {
   const std::filesystem::path data = dir / "data";
   if (!std::filesystem::exists(data)) write_image_folder(data, 2, 300, 10);
-  return fmt::format("--dataset imagefolder --data-dir {} --image-size 32", data.string());
+  return fmt::format("--dataset imagefolder --data-dir {} --image-size {}", data.string(), size);
 }
 
 }  // namespace tw::test

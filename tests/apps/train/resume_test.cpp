@@ -20,12 +20,12 @@ namespace {
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
-/// ResNet-20, 18 steps an epoch, batch-norm statistics of its own on every rank.
+/// ResNet-20 on small images, 18 steps an epoch, batch-norm statistics of its own on every rank.
 std::string command(const TempFolder& folder, const std::string& arguments) {
   return fmt::format(
       "THINWIRE_CACHE={} {} --output-dir {} {} --model resnet20 --lr 0.02 --workers 4 "
       "--batch-size 8 --epochs 3 --eval-every 3 --checkpoint-steps 7 --density 0.01 {}",
-      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), short_epochs(folder.path()), arguments);
+      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), short_epochs(folder.path(), 16), arguments);
 }
 
 std::vector<std::string> rows(const std::filesystem::path& csv, size_t columns) {
@@ -185,7 +185,7 @@ TEST(Stop, UnderMpirunAllRanksStopTogether) {
     const std::string run = fmt::format(
         "THINWIRE_CACHE={} {} -n 3 {} --output-dir {} {} --model resnet20 --batch-size 8 "
         "--epochs 3 --checkpoint-steps 7 {} ",
-        TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string(), short_epochs(folder.path()),
+        TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string(), short_epochs(folder.path(), 16),
         options);
     run_well(run + "--name whole");
     EXPECT_EQ(interrupt(run + "--name cut", folder / "cut/steps.csv", 8, SIGTERM), 3) << options;
