@@ -191,7 +191,7 @@ def supervise(options, command):
         what = f"start {number} ended after {ended - began:.1f} s with exit code {code}"
         if code in FINAL or stop.asked or failures > options.retries:
             why = FINAL.get(code, "" if stop.asked else
-                            f"{failures - 1} retries without a new checkpoint")
+                            f"retries without a new checkpoint: {failures - 1}")
             journal.line(f"{what}{': ' * bool(why)}{why}")
             return code
         pause = min(options.backoff * 2 ** (failures - 1), MOST_PAUSE)

@@ -71,7 +71,7 @@ expect "$work/runs/killed/run.log" ' after the end, newest is step-0'
 expect "$work/runs/killed/run.log" 'start 3 ended after '
 read -ra launcher <<<"$(faulty early 3 early)"
 run 137 early 2 --retries 1 -- "${launcher[@]}" "${threads[@]}"
-expect "$work/said" 'with exit code 137: 1 retries without a new checkpoint'
+expect "$work/said" 'with exit code 137: retries without a new checkpoint: 1'
 
 read -ra launcher <<<"$(faulty disk 1 disk)"
 run 0 disk 2 --retries 1 -- "${launcher[@]}" "${threads[@]}"
