@@ -208,13 +208,13 @@ int run(int argc, char** argv) {
   const auto share = [&](int64_t part) {
     return static_cast<double>(part) / static_cast<double>(count);
   };
+  if (!config.save.empty()) write_output(config.save, predictions);
   fmt::print("{}: {}, {} images of {}\n", printable(network.weights.path().string()), network.model,
              count, printable(source));
   print_classes(confusion);
   fmt::print("top-1 {:.4f} ({} of {}){}\n", share(confusion.top1()), confusion.top1(), count,
              top5_text(", ", share(confusion.top5()), network.spec.classes));
 
-  if (!config.save.empty()) write_output(config.save, predictions);
   if (folder.empty()) return 0;
   Json summary = {{"weights", network.weights.path().string()},
                   {"model", network.model},

@@ -1,5 +1,6 @@
 // predict: names the classes of images by a trained network.
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 
 #include "apps/common/classifier.h"
@@ -75,7 +76,7 @@ int run(int argc, char** argv) {
     std::string line = files->name(i) + ":";
     for (const size_t k : std::span(order).first(top))
       line += fmt::format("{} {} {:.4f}", k == order[0] ? "" : ",", names[k], probabilities[k]);
-    fmt::print("{}\n", printable(line));
+    std::fputs((printable(line) + "\n").c_str(), stdout);  // a fault is seen after the file
     if (config.save.empty()) return;
     table += fmt::format("{},{}", csv_cell(files->name(i)), csv_cell(names[order[0]]));
     for (const float p : probabilities) table += fmt::format(",{:.6g}", p);

@@ -209,7 +209,8 @@ TEST_F(Eval, WritesOverNothingElse) {
         std::string("runs/run/metrics.csv")}) {
     const std::string before = text_of(*folder_ / file);
     ASSERT_FALSE(before.empty()) << file;
-    const std::string refused = fmt::format("save is {}, which has something else", file);
+    const std::string refused =
+        fmt::format("[file] {} exists and is not a table of predictions", file);
     refuses("eval", "runs/run --save " + file, refused);
     refuses("predict", fmt::format("runs/run data/val --save {}", file), refused);
     EXPECT_EQ(text_of(*folder_ / file), before) << file;

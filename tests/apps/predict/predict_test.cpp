@@ -50,6 +50,13 @@ TEST_F(Predict, NamesTheMostProbableClassesFirst) {
     EXPECT_NEAR(probability, std::stod(row[2 + static_cast<size_t>(name[8] - '0')]), 6e-5) << name;
 }
 
+TEST_F(Predict, WritesTheTableThoughNobodyReadsTheLines) {
+  std::string images;  // for more lines than one write takes
+  for (int i = 0; i < 10; ++i) images += " data/val";
+  in_folder(fmt::format("{}/predict runs/run{} --save unread.csv | true", TW_BIN, images));
+  EXPECT_EQ(rows_of("unread.csv").size(), 1u + 180);
+}
+
 TEST_F(Predict, TakesFilesAndFoldersInTheOrderGiven) {
   const Ended ended = run("runs/run data/val/n00000002/ data/val/n00000000/0001.JPEG");
   ASSERT_EQ(ended.lines(), 7u) << ended.output;
