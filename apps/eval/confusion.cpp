@@ -30,11 +30,12 @@ std::vector<Confusion::Class> Confusion::classes() const {
     for (size_t other = 0; other < n; ++other) {
       all[label].images += counts_[label * n + other];
       all[label].predicted += counts_[other * n + label];
-      if (const int64_t count = counts_[label * n + other];
-          other != label && count > all[label].mistakes) {
-        all[label].mistaken = names_[other];
-        all[label].mistakes = count;
-      }
+      const int64_t count = other == label ? 0 : counts_[label * n + other];
+      if (count > 0 && count == all[label].mistakes) ++all[label].equally_mistaken;
+      if (count <= all[label].mistakes) continue;
+      all[label].mistaken = names_[other];
+      all[label].mistakes = count;
+      all[label].equally_mistaken = 0;
     }
   }
   return all;

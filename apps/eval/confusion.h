@@ -25,6 +25,7 @@ class Confusion {
     int64_t correct = 0;    ///< both
     std::string mistaken;   ///< the other class for which most of its images are taken, if any
     int64_t mistakes = 0;   ///< how many
+    int64_t equally_mistaken = 0;  ///< further classes for which as many are taken
     /// correct / images, correct / predicted; nothing without any.
     std::optional<double> recall() const { return ratio(images); }
     std::optional<double> precision() const { return ratio(predicted); }

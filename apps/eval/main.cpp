@@ -151,6 +151,13 @@ std::string percent(std::optional<double> ratio) {
   return ratio ? fmt::format("{:.4f}", *ratio) : "-";
 }
 
+std::string taken_for(const Confusion::Class& one) {
+  if (one.mistakes == 0) return "-";
+  const int64_t more = one.equally_mistaken;
+  return fmt::format("{} ({}){}", printable(one.mistaken), one.mistakes,
+                     more == 0 ? "" : fmt::format(", as often for {} more", more));
+}
+
 /// The classes with images: all of them, or those with the lowest recall.
 void print_classes(const Confusion& confusion) {
   constexpr size_t kMostRows = 20;
@@ -165,10 +172,8 @@ void print_classes(const Confusion& confusion) {
   fmt::print("{:<24} {:>8} {:>9} {:>9}  {}\n", "class", "images", "precision", "recall",
              "most often taken for");
   for (const auto& one : rows)
-    fmt::print(
-        "{:<24} {:>8} {:>9} {:>9}  {}\n", printable(one.name), one.images, percent(one.precision()),
-        percent(one.recall()),
-        one.mistakes == 0 ? "-" : fmt::format("{} ({})", printable(one.mistaken), one.mistakes));
+    fmt::print("{:<24} {:>8} {:>9} {:>9}  {}\n", printable(one.name), one.images,
+               percent(one.precision()), percent(one.recall()), taken_for(one));
 }
 
 int run(int argc, char** argv) {

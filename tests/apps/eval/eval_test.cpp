@@ -22,10 +22,21 @@ TEST(Confusion, CountsByLabelAndPrediction) {
   EXPECT_EQ(confusion.classes()[0].mistaken, "c, d");
   EXPECT_EQ(confusion.classes()[1].mistakes, 1);
   EXPECT_EQ(confusion.classes()[2].mistakes, 0);
+  EXPECT_EQ(confusion.classes()[0].equally_mistaken, 0);
   EXPECT_EQ(confusion.matrix_csv(), "label,a,b,\"c, d\"\na,1,0,1\nb,1,0,0\n\"c, d\",0,0,0\n");
   EXPECT_EQ(confusion.classes_csv(),
             "class,images,predicted,correct,precision,recall\n"
             "a,2,2,1,0.500000,0.500000\nb,1,0,0,,0.000000\n\"c, d\",0,1,0,0.000000,\n");
+}
+
+TEST(Confusion, CountsTheClassesTakenAsOften) {
+  Confusion confusion({"a", "b", "c", "d"});
+  const std::array<std::array<float, 4>, 4> sure{
+      {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+  for (const size_t taken : {1, 2, 3, 3, 2, 0}) confusion.add(0, sure[taken]);
+  EXPECT_EQ(confusion.classes()[0].mistaken, "c");
+  EXPECT_EQ(confusion.classes()[0].mistakes, 2);
+  EXPECT_EQ(confusion.classes()[0].equally_mistaken, 1);  // d
 }
 
 TEST(Confusion, TopFiveIsTheRankOfTheLabel) {
