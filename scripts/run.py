@@ -7,8 +7,8 @@ launcher is any: mpirun, srun, or none with --workers. A start that made a check
 count of retries anew: --retries is the most without progress. What happened is in run.log of the
 run folder and in lines on standard error.
 
-  run.py -- train --workers 4 --name night
-  run.py --hosts hosts -- mpirun -f {hostfile} -n {ranks} train --name night --batch-size 32
+  run.py -- thinwire train --workers 4 --name night
+  run.py --hosts hosts -- mpirun -f {hostfile} -n {ranks} thinwire train --name night
 
 With --hosts, {ranks} and {hostfile} in the command stand for the slots of the hosts that answer and
 for a file of their lines. A step keeps its number of images: fewer ranks take more, by --batch-size
