@@ -56,6 +56,11 @@ void Console::log_to(const std::string& path, Log log) {
   so_far_ = {};
 }
 
+void Console::log_error(const std::string& line) try {
+  for (GrowingFile& log : logs_) log.write(line + '\n');
+} catch (const Fault&) {  // the error that is told matters more
+}
+
 void Console::progress(const std::function<std::string(int columns)>& text) {
   if (output_ != Output::all) return;
   const auto now = std::chrono::steady_clock::now();

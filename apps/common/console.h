@@ -43,6 +43,8 @@ class Console {
   /// Appends every line to a file, too, beginning with those kept so far; UserError if it cannot be
   /// opened. Later lines throw Fault if it cannot be written.
   void log_to(const std::string& path, Log log = Log::one_of_several);
+  /// Appends a line to the logs alone, if they take it.
+  void log_error(const std::string& line);
   /// Redraws the progress line, at most ten times a second; without a terminal, writes it as a line
   /// that no log has. `text` is given the greatest number of columns that it may take.
   void progress(const std::function<std::string(int columns)>& text);

@@ -116,7 +116,12 @@ RunResult run_once(Communicator& world, const TrainConfig& config, const DataSpl
     report_machines(comm, config, console);
     CommSetup setup(comm, config.comm);
     if (!setup.notice().empty()) console.line("{}", setup.notice());
-    return train(setup.comm(), config, data, stop_signal(), console);
+    try {
+      return train(setup.comm(), config, data, stop_signal(), console);
+    } catch (const std::exception& error) {
+      console.log_error(error_line(error));
+      throw;
+    }
   };
   if (config.workers <= 1 || config.dry_run) return as_rank(world);
   if (!config.eval_only)  // before threads and models are made

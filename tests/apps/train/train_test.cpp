@@ -187,6 +187,17 @@ std::vector<double> sent_ratios(const std::filesystem::path& run) {
   return result;
 }
 
+TEST(Train, TheLogHasTheErrorThatEndsTheRun) {
+  for (const char* ranks : {"1", "2"}) {
+    const TempFolder folder;
+    const Ended ended = run_command(
+        train(folder, fmt::format("{} --quiet --lr 1e9 --workers {} --name bad", kSmall, ranks)));
+    EXPECT_EQ(ended.code, 4) << ended.output;
+    EXPECT_TRUE(ended.output.starts_with("error: [train] ")) << ended.output;
+    EXPECT_TRUE(text_of(folder / "bad/run.log").ends_with("\n" + ended.output)) << ended.output;
+  }
+}
+
 TEST(Train, TheHardThresholdIsTakenAfterTheDensityWarmup) {
   const TempFolder folder;
   const std::string run =
