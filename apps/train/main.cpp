@@ -113,10 +113,10 @@ void report_machines(Communicator& comm, const TrainConfig& config, Console& con
 RunResult run_once(Communicator& world, const TrainConfig& config, const DataSplit& data) {
   const auto as_rank = [&](Communicator& comm) {
     Console console = open_console(comm, config);
-    report_machines(comm, config, console);
-    CommSetup setup(comm, config.comm);
-    if (!setup.notice().empty()) console.line("{}", setup.notice());
     try {
+      report_machines(comm, config, console);
+      CommSetup setup(comm, config.comm);
+      if (!setup.notice().empty()) console.line("{}", setup.notice());
       return train(setup.comm(), config, data, stop_signal(), console);
     } catch (const std::exception& error) {
       console.log_error(error_line(error));
