@@ -175,7 +175,7 @@ void Run::restore() {
   folder_.path = broadcast_text(comm_, folder_.path.string());
   folder_.checkpoint = broadcast_text(comm_, folder_.checkpoint.string());
   if (config_.is_flag("resume") && config_.resumes_last() && folder_.checkpoint.empty())
-    console_.line("{} has no checkpoint to resume: a new run begins", folder_.path.string());
+    console_.line("new run: {} has no checkpoint to resume", folder_.path.string());
   if (!folder_.damaged.empty())
     console_.line("{} is damaged: the run goes on from an older one", folder_.damaged.string());
   folder_.branched_from = broadcast_text(comm_, folder_.branched_from);
@@ -309,8 +309,8 @@ void Run::open_tables() {
   if (at_.best_step == 0) at_.best_top1 = Position{}.best_top1;
   log_ = std::make_unique<StepLog>([this](const StepRecord& step) { add_step(step); });
   console_.line("writing to {}", folder_.path.string());
-  if (has_processes())  // a launcher may kill every rank
-    console_.line("after a kill: {}", continuing_command(folder_, config_, comm_.size()));
+  // a kill, also by a launcher, leaves no time to say so
+  console_.line("to continue after a kill: {}", continuing_command(folder_, config_, comm_.size()));
 }
 
 }  // namespace tw

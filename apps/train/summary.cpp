@@ -235,11 +235,9 @@ std::string continuing_command(const RunFolder& folder, const TrainConfig& confi
   if (const char* const run = std::getenv("THINWIRE_RUN")) return run;  // `thinwire run` itself
   if (!config.cell.empty()) return "the same command, which continues the sweep";
   if (!config.seeds.empty()) return "the same command and --resume auto, for the other seeds, too";
-  const std::string launcher =
-      ranks > config.workers && ranks > 1
-          ? fmt::format("mpirun -n {} {} ", ranks, shell_word(program_path()))
-          : "";
-  return launcher + "--resume " + shell_word(folder.path);
+  return fmt::format("{}{} --resume {}",
+                     ranks > config.workers && ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "",
+                     shell_word(program_path()), shell_word(folder.path));
 }
 
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,

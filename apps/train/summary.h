@@ -87,8 +87,7 @@ void print_table(Console& console, const std::filesystem::path& metrics);
 /// stopped by a signal and measured the images `test_name` (empty: any, or none).
 std::optional<RunResult> finished_result(const std::string& summary, int64_t step,
                                          const std::string& test_name);
-/// How to go on with a run of this many ranks that has ended early: `mpirun -n 2 PROGRAM --resume
-/// X`.
+/// How to go on with a run that has ended early: `mpirun -n 2 PROGRAM --resume X`.
 std::string continuing_command(const RunFolder& folder, const TrainConfig& config, int ranks);
 /// Writes summary.json; prints the table of metrics.csv and the result.
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,

@@ -83,13 +83,13 @@ TEST_P(InterruptedValidation, ADamagedImageLosesNothingOfTheEpoch) {
   const Ended failed = run_command(command("--name 'a cut'"));
   EXPECT_EQ(failed.code, 2) << failed.output;
   EXPECT_TRUE(failed.says("0007.JPEG")) << failed.output;
-  EXPECT_TRUE(failed.output.ends_with("; from step 6, continue with --resume '" +
-                                      (folder_ / "a cut").string() + "'\n"))
+  EXPECT_TRUE(failed.output.ends_with(fmt::format("; from step 6, continue with {} --resume '{}'\n",
+                                                  TW_TRAIN, (folder_ / "a cut").string())))
       << failed.output;
   EXPECT_TRUE(fs::exists(folder_ / "a cut/checkpoints/step-00000006/model.safetensors"));
   EXPECT_EQ(rows(folder_ / "a cut/metrics.csv").size(), 1u);
   expect_end(command("--workers 1 --epochs 1 --name alone"), 2,
-             "; from step 12, continue with --resume ");
+             fmt::format("; from step 12, continue with {} --resume ", TW_TRAIN));
   std::ofstream(image(), std::ios::binary) << good;
   const Ended resumed = run_well(command("--name 'a cut' --resume auto"));
   EXPECT_TRUE(resumed.says("at step 6")) << resumed.output;
