@@ -1,6 +1,7 @@
 #include "apps/train/plan_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -346,7 +347,11 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
         "the ranks of this machine need {}; {} are available: try fewer ranks, a "
         "smaller --batch-size, or --recompute blocks",
         size_text(needed), bytes_text(free));
-  console.paragraph("{}", volume_line(config, plan, d));
+  const double seconds = plan.stages.back().seconds;
+  console.paragraph("{}{}", volume_line(config, plan, d),
+                    plan.ranks == 1 || std::isnan(seconds)
+                        ? ""
+                        : fmt::format("; about {:.3g} ms on the link", 1e3 * seconds));
   report_densities(console, config, plan);
   report_unused_selector(console, config, plan.sgd.sparsifier.selector);
   report_length(console, config, plan);
