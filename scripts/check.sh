@@ -21,7 +21,7 @@ mapfile -t others < <(
   list CMakeLists.txt apps tests scripts/cmake \( -name CMakeLists.txt -o -name '*.cmake' \)
 )
 mapfile -t texts < <(
-  printf '%s\n' README.md CMakePresets.json .clang-format .clang-tidy .editorconfig \
+  printf '%s\n' README.md CMakePresets.json .clang-format .clang-tidy .dockerignore .editorconfig \
     .pre-commit-config.yaml
   list docs configs \( -name '*.md' -o -name '*.json' \)
 )
@@ -80,7 +80,7 @@ check_budget() {
 check_layout() {
   local allowed=" ${areas[*]} scripts docs configs .ci CMakeLists.txt CMakePresets.json README.md "
   allowed+="LICENSE .clang-format .clang-tidy .editorconfig .gitattributes .gitignore "
-  allowed+=".pre-commit-config.yaml pyproject.toml "
+  allowed+=".dockerignore .pre-commit-config.yaml pyproject.toml "
   { git ls-files 2>/dev/null || true; } | cut -d/ -f1 | sort -u | while read -r entry; do
     [[ $allowed == *" $entry "* ]] || echo "$entry: layout: no such entry at the top level"
   done
