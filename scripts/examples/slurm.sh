@@ -18,16 +18,20 @@
 # Runs that differ in other options than model, sparsifier and seed need --name each.
 # PMI names the protocol between srun and MPI: pmi2 for MPICH (default), pmix for Open MPI;
 # `srun --mpi=list` shows those of this cluster. BIN is the folder of the programs (default:
-# build/bin if it has them, else the command thinwire).
+# build/bin if it has them, else the command thinwire). `bash slurm.sh --dry-run ...` prints the
+# command of srun and, for --workers ranks, the plan of the run, also where there is no Slurm.
 set -euo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '/^#SBATCH/p; /^# /s/^# //p; /^#$/s/#//p; /^set/q' "$0"
   exit
 fi
-if [[ -n ${BIN:-} || -x build/bin/train ]]; then
-  train=("${BIN:-build/bin}/train")
-else
-  train=(thinwire train)
+train=("${BIN:-build/bin}/train")
+[[ -n ${BIN:-} || -x ${train[0]} ]] || train=(thinwire train)
+run=(srun --mpi="${PMI:-pmi2}" "${train[@]}"
+  --threads-per-rank "${SLURM_CPUS_PER_TASK:-1}" --resume auto "$@")
+if [[ " $* " == *" --dry-run "* ]]; then
+  echo "${run[*]}"
+  exec "${train[@]}" "$@"
 fi
 for program in srun "${train[0]}"; do
   command -v "$program" >/dev/null || {
@@ -36,14 +40,13 @@ for program in srun "${train[0]}"; do
   }
 done
 limit=
-trap 'limit=1; kill -TERM "$run" || :' USR1
-srun --mpi="${PMI:-pmi2}" "${train[@]}" \
-  --threads-per-rank "${SLURM_CPUS_PER_TASK:-1}" --resume auto "$@" &
-run=$! code=0
-wait "$run" || code=$?
+trap 'limit=1; kill -TERM "$pid" || :' USR1
+"${run[@]}" &
+pid=$! code=0
+wait "$pid" || code=$?
 if [[ $limit ]]; then # the signal has ended only the wait
   code=0
-  wait "$run" || code=$?
+  wait "$pid" || code=$?
   [[ $code != 3 ]] || scontrol requeue "$SLURM_JOB_ID"
 fi
 exit "$code"

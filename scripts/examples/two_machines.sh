@@ -7,7 +7,8 @@
 #
 # The first argument names the machines, the second the number of ranks; ranks are dealt in blocks,
 # so that neighbours share a machine. IFACE names the network interface if there are several, BIN
-# the folder of the programs (default: build/bin if it has them, else the command thinwire).
+# the folder of the programs (default: build/bin if it has them, else the command thinwire). With
+# --dry-run it prints the command of mpirun and the plan of the run; no machine is asked.
 set -euo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '/^# /s/^# //p; /^#$/s/#//p; /^set/q' "$0"
@@ -19,14 +20,18 @@ if [[ $# -lt 2 || ! $2 =~ ^[1-9][0-9]*$ ]]; then
 fi
 machines=$1 ranks=$2
 shift 2
-if [[ -n ${BIN:-} || -x build/bin/train ]]; then
-  train=("${BIN:-build/bin}/train")
-else
-  train=(thinwire train)
-fi
+train=("${BIN:-build/bin}/train")
+[[ -n ${BIN:-} || -x ${train[0]} ]] || train=(thinwire train)
 if ! command -v "${train[0]}" >/dev/null; then
   echo "two_machines.sh: ${train[0]} is missing; BIN names the folder of train" >&2
   exit 2
+fi
+count=$(tr ',' '\n' <<<"$machines" | wc -l)
+run=("${MPIRUN:-mpirun}" -launcher ssh ${IFACE:+-iface "$IFACE"} -hosts "$machines"
+  -ppn $(((ranks + count - 1) / count)) -n "$ranks" "${train[@]}" "$@")
+if [[ " $* " == *" --dry-run "* ]]; then
+  echo "${run[*]}"
+  exec "${train[@]}" --workers "$ranks" "$@"
 fi
 # without an answer, mpirun would wait for ever
 for machine in ${machines//,/ }; do
@@ -35,6 +40,4 @@ for machine in ${machines//,/ }; do
     exit 2
   }
 done
-count=$(tr ',' '\n' <<<"$machines" | wc -l)
-exec "${MPIRUN:-mpirun}" -launcher ssh ${IFACE:+-iface "$IFACE"} -hosts "$machines" \
-  -ppn $(((ranks + count - 1) / count)) -n "$ranks" "${train[@]}" "$@"
+exec "${run[@]}"
