@@ -36,6 +36,8 @@ from runs.output import replace
 
 FINAL = {0: "finished", 2: "wrong options or files",
          3: "stopped by a signal; the same command goes on", 4: "numbers that are not finite"}
+SIGNALS = {base + number: f" ({number.name})" for number in signal.Signals
+           for base in (0, 128) if base + number > max(FINAL)}  # 0: of a rank, from MPICH's mpirun
 PROBE = "ssh -o BatchMode=yes -o ConnectTimeout=5 {host} true"
 MOST_PAUSE = 600  # seconds
 UNLOCK = 120  # seconds within which ranks on other machines must have left the run folder
@@ -188,7 +190,8 @@ def supervise(options, command):
         ended = time.monotonic()
         progress = bool(set(command.checkpoints()) - before)
         failures = 1 if progress else failures + 1
-        what = f"start {number} ended after {ended - began:.1f} s with exit code {code}"
+        what = (f"start {number} ended after {ended - began:.1f} s with exit code {code}"
+                f"{SIGNALS.get(code, '')}")
         if code in FINAL or stop.asked or failures > options.retries:
             why = FINAL.get(code, "" if stop.asked else
                             f"retries without a new checkpoint: {failures - 1}")

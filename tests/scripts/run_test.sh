@@ -66,12 +66,12 @@ same_bits killed
 grep -q ': start 1$' "$work/runs/killed/run.log"
 expect "$work/said" 'start 1 ended after '
 grep -q ': start 3 ended after .* with exit code 0: finished$' "$work/runs/killed/run.log"
-expect "$work/runs/killed/run.log" 'with exit code 137; retry 1 of 1 in 0 s'
+expect "$work/runs/killed/run.log" 'with exit code 137 (SIGKILL); retry 1 of 1 in 0 s'
 expect "$work/runs/killed/run.log" ' after the end, newest is step-0'
 expect "$work/runs/killed/run.log" 'start 3 ended after '
 read -ra launcher <<<"$(faulty early 3 early)"
 run 137 early 2 --retries 1 -- "${launcher[@]}" "${threads[@]}"
-expect "$work/said" 'with exit code 137: retries without a new checkpoint: 1'
+expect "$work/said" 'with exit code 137 (SIGKILL): retries without a new checkpoint: 1'
 
 read -ra launcher <<<"$(faulty disk 1 disk)"
 run 0 disk 2 --retries 1 -- "${launcher[@]}" "${threads[@]}"
@@ -112,7 +112,7 @@ read -ra launcher <<<"$(faulty hung 1 hung)"
 PYTHONPATH=scripts python3 -c 'import run; run.processes.GONE = 2; run.script(run.main)' \
   --backoff 0 -- "${launcher[@]}" "${threads[@]}" --name hung "${options[@]}" >"$work/said" 2>&1
 same_bits hung
-expect "$work/said" 'with exit code 137; retry 1 of 3'
+expect "$work/said" 'with exit code 137 (SIGKILL); retry 1 of 3'
 
 # what a retry does not cure
 read -ra launcher <<<"$(faulty none 0 wrong)"
