@@ -5,8 +5,7 @@
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
-runs=runs/quickstart
-least_top1=0.8
+runs=runs/quickstart least_top1=0.8
 train=(
   mpirun -n 4 build/bin/train --model resnet20 --warmup-epochs 0 --bn-stats recompute
   --epochs "${QUICKSTART_EPOCHS:-6}" --output-dir "$runs"
@@ -20,13 +19,12 @@ scripts/build.sh release train
 rm -rf "$runs"
 # start NAME OPTION...: trains and checks the accuracy of the last validation
 start() {
-  local name=$1 top1
+  local name=$1
   shift
   say "${train[*]} --name $name $*"
   "${train[@]}" --name "$name" "$@"
-  top1=$(sed -n 's/.*"val_top1": *\([0-9.eE+-]*\).*/\1/p' "$runs/$name/summary.json" | tail -n 1)
-  awk -v a="${top1:-0}" -v b="$least_top1" 'BEGIN { exit !(a >= b) }' ||
-    die "val_top1 is ${top1:-missing in $runs/$name/summary.json}; expected at least $least_top1"
+  [[ -n $(scripts/list_runs.py --where "val_top1>=$least_top1" "$runs/$name" | tail -n +2) ]] ||
+    die "val_top1 of $runs/$name is below $least_top1"
 }
 start dense
 start gaussiank --sparsifier gaussiank
