@@ -131,6 +131,7 @@ def label_bytes(axes, log):
     """Gives the x axis, whose curves are drawn, ticks at round numbers of KiB, MiB, ..."""
     if log:
         axes.set_xscale("log", base=2)
+        axes.set_xlabel(f"{axes.get_xlabel()} (logarithmic)")
         axes.xaxis.set(major_locator=LogLocator(2, numticks=4), major_formatter=bytes_text)
         return
     most = axes.set_xlim(0, max(1, axes.get_xlim()[1]))[1]
@@ -169,7 +170,7 @@ def draw(units):
                           (by_bytes, "Top-1 by bytes sent", "bytes, all ranks"),
                           (by_seconds, "Top-1 by training time", "seconds"),
                           (sent, "Entries sent / k", "epoch"),
-                          (phases, "Time of an epoch by phase", "seconds")]:
+                          (phases, "Time of an epoch by phase", "seconds; exchange with waiting")]:
         axes.set_title(name)
         axes.set_xlabel(x)
         if x == "epoch" and max((max(one.get_xdata(), default=0) for one in axes.lines),
