@@ -165,6 +165,18 @@ const Accuracy* Comparison::accuracy(const Prediction& of) const {
   return find_accuracy(accuracy_.table, key_of(of));
 }
 
+const Accuracy* Comparison::of_other_models(const Prediction& of) const {
+  AccuracyKey key = key_of(of);
+  key.dataset.clear();
+  const Accuracy* worst = nullptr;
+  for (const Accuracy& row : accuracy_.table) {
+    key.model = row.model;
+    const Accuracy* found = find_accuracy(accuracy_.table, key);
+    if (found && (!worst || found->loss() > worst->loss())) worst = found;
+  }
+  return worst;
+}
+
 const Accuracy* Comparison::training_to(const Prediction& of, double top1) const {
   return find_training_to(accuracy_.table, key_of(of), top1);
 }
@@ -215,8 +227,11 @@ bool Comparison::may_be_recommended(const Prediction& of) const {
   if (advice(of) == Advice::never) return false;
   const Accuracy* measured = accuracy(of);
   // the accuracy of others, of local steps and of other values is not that of top-k
-  if (!measured) return advice(of) == Advice::first && changing(key_of(of).options).empty();
-  return measured->loss() <= accuracy_.max_loss;
+  if (!measured && advice(of) == Advice::first) {
+    if (changing(key_of(of).options).empty()) return true;
+    measured = of_other_models(of);
+  }
+  return measured && measured->loss() <= accuracy_.max_loss;
 }
 
 const Prediction* Comparison::best_alternative(int ranks) const {
@@ -294,9 +309,15 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
       other->flags(), flags_, interval_text(seconds(*other, ranks)), times, dense.label());
   text += window_text(window(*other, ranks));
   const Accuracy* measured = accuracy(*other);
-  text += measured ? fmt::format("; top-1 {:.1f} points {} dense ({})", std::abs(measured->loss()),
-                                 measured->loss() < 0 ? "above" : "below", measured->training())
-                   : "; its accuracy with this model is not measured";
+  if (!measured) {
+    text += "; its accuracy with this model is not measured";
+    measured = of_other_models(*other);
+    if (measured) text += "; with " + measured->model;
+  }
+  if (measured)
+    text += fmt::format("{} top-1 {:.1f} points {} dense ({})", accuracy(*other) ? ";" : "",
+                        std::abs(measured->loss()), measured->loss() < 0 ? "above" : "below",
+                        measured->training());
   return {*other, text + faster_ones(*other, ranks)};
 }
 

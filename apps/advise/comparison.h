@@ -72,9 +72,10 @@ class Comparison {
   /// Not clearly: at most 2 %, or the interval of its speed-up reaches 1.
   const Prediction& plainest_dense(int ranks) const;
   /// The sparse exchange, or the one with local steps, to recommend: the fastest, or one of
-  /// Advice::first if it takes at most 2 % longer. Only such a one, without local steps and
-  /// settings that change its values, is recommended with this model and density unmeasured; others
-  /// need a measured accuracy within the allowed loss. Never: Advice::never. Null if none is left.
+  /// Advice::first if it takes at most 2 % longer. Only such a one is recommended with this model
+  /// unmeasured; with local steps or settings that change its values it needs a measured accuracy
+  /// of another model, and others one of this model, within the allowed loss. Never:
+  /// Advice::never. Null if none is left.
   const Prediction* best_alternative(int ranks) const;
 
   struct Verdict {
@@ -94,6 +95,8 @@ class Comparison {
   const Prediction* fastest(int ranks, const Allowed& allowed) const;
   bool may_be_recommended(const Prediction& of) const;
   AccuracyKey key_of(const Prediction& of) const;
+  /// The largest loss among the models and data sets with a training like this; or null.
+  const Accuracy* of_other_models(const Prediction& of) const;
   std::string faster_ones(const Prediction& use, int ranks) const;
 
   std::vector<Prediction> all_;

@@ -222,6 +222,23 @@ TEST(Comparison, LocalStepsAreRecommendedOnlyWithAGoodAccuracy) {
   EXPECT_NE(verdict().sentence.find("top-1 1.0 points below dense"), std::string::npos);
 }
 
+TEST(Comparison, TopkWithLocalStepsNeedsAGoodAccuracyOfAllOtherModels) {
+  std::vector<Prediction> all = example({}, 16);
+  for (const Prediction& c : example())
+    if (c.dense) all.push_back(c);
+  AccuracyRules rules = with_loss("topk", 1);
+  rules.table[0].options = "--local-steps 16";
+  rules.model = "own";
+  const auto verdict = [&] { return Comparison(all, {example_costs()}, rules).verdict(4); };
+  EXPECT_EQ(verdict().use.sparsifier, "topk") << verdict().sentence;
+  const char* const told = "is not measured; with net top-1 1.0 points below dense (cifar10";
+  EXPECT_NE(verdict().sentence.find(told), std::string::npos) << verdict().sentence;
+  rules.table.push_back(rules.table[0]);
+  rules.table[1].model = "third";
+  rules.table[1].top1 = 0.8;
+  EXPECT_TRUE(verdict().use.synchronous_dense()) << verdict().sentence;
+}
+
 // train refuses others
 TEST(Comparison, ACommandHasTheSettingsThatItsMethodReads) {
   const auto assignments = {"allreduce.collective=linear_pipeline", "wire.values=bf16",
