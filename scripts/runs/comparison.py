@@ -109,8 +109,9 @@ def padded(text, size, to_left):
 
 
 def setting(values, key):
-    dense = key == "density" and values.get("sparsifier") in settings.DENSE  # which sends all
-    return settings.text(values[key]) if key in values and not dense else None
+    # dense methods send all entries
+    without = key.startswith("density") and values.get("sparsifier") in settings.DENSE
+    return settings.text(values[key]) if key in values and not without else None
 
 
 def names_of(runs):
