@@ -18,8 +18,8 @@
 # Runs that differ in other options than model, sparsifier and seed need --name each.
 # PMI names the protocol between srun and MPI: pmi2 for MPICH (default), pmix for Open MPI;
 # `srun --mpi=list` shows those of this cluster. BIN is the folder of the programs (default:
-# build/bin if it has them, else the command thinwire). `bash slurm.sh --dry-run ...` prints the
-# command of srun and, for --workers ranks, the plan of the run, also where there is no Slurm.
+# build/bin if it has them, else the command thinwire). `slurm.sh --dry-run OPTION...` prints the
+# command of srun and the plan for the tasks above, without Slurm.
 set -euo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '/^#SBATCH/p; /^# /s/^# //p; /^#$/s/#//p; /^set/q' "$0"
@@ -27,17 +27,20 @@ if [[ ${1:-} == -h || ${1:-} == --help ]]; then
 fi
 train=("${BIN:-build/bin}/train")
 [[ -n ${BIN:-} || -x ${train[0]} ]] || train=(thinwire train)
+if [[ ${1:-} == --dry-run ]]; then
+  shift
+  asked() { sed -n "s/^#SBATCH --$1=//p" "$0"; }
+  SLURM_CPUS_PER_TASK=$(asked cpus-per-task)
+  tasks=$(($(asked nodes) * $(asked ntasks-per-node)))
+fi
 run=(srun --mpi="${PMI:-pmi2}" "${train[@]}"
   --threads-per-rank "${SLURM_CPUS_PER_TASK:-1}" --resume auto "$@")
-if [[ " $* " == *" --dry-run "* ]]; then
-  echo "${run[*]}"
-  exec "${train[@]}" "$@"
+if [[ ${tasks:-} ]]; then
+  printf '%q ' "${run[@]}" && echo
+  exec "${run[@]:2}" --dry-run --workers "$tasks"
 fi
 for program in srun "${train[0]}"; do
-  command -v "$program" >/dev/null || {
-    echo "slurm.sh: there is no $program" >&2
-    exit 2
-  }
+  command -v "$program" >/dev/null || { echo "slurm.sh: there is no $program" >&2 && exit 2; }
 done
 limit=
 trap 'limit=1; kill -TERM "$pid" || :' USR1

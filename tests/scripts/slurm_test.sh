@@ -24,9 +24,10 @@ SRUN
 printf '#!/bin/sh\necho "$*" >>%s\n' "$work/scontrol" >"$work/bin/scontrol"
 chmod +x "$work/bin/srun" "$work/bin/scontrol"
 scripts/examples/slurm.sh --help | grep -q 'sbatch scripts/examples/slurm.sh' # without srun
-BIN=$build/bin scripts/examples/slurm.sh --dry-run --model lenet --workers 3 >"$work/log"
-grep -q "^srun --mpi=pmi2 $build/bin/train .* --resume auto --dry-run" "$work/log"
-grep -q '^3 ranks x' "$work/log"
+BIN=$build/bin scripts/examples/slurm.sh --dry-run --model lenet >"$work/log"
+grep -qxF "srun --mpi=pmi2 $build/bin/train --threads-per-rank 4 --resume auto --model lenet " \
+  "$work/log"
+grep -q '^4 ranks x 4 threads' "$work/log"
 options=(--model lenet --dataset shapes --max-steps 5 --epochs 1 --output-dir "$work/runs")
 hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$work/runs/$1/summary.json"; }
 

@@ -25,9 +25,10 @@ clean() {
 trap clean EXIT
 
 scripts/examples/two_machines.sh --help | grep -q IFACE
-HYDRA_LAUNCHER_EXEC=false BIN=$build/bin scripts/examples/two_machines.sh a.invalid,b.invalid 3 \
-  --model lenet --output-dir "$work" --dry-run >"$work/plan"
-grep -q "^mpirun .* -hosts a.invalid,b.invalid -ppn 2 -n 3 $build/bin/train --model" "$work/plan"
+HYDRA_LAUNCHER_EXEC=false BIN=$build/bin scripts/examples/two_machines.sh --dry-run \
+  a.invalid,b.invalid 3 --model lenet --output-dir "$work" >"$work/plan"
+started="$build/bin/train --model lenet --output-dir $work "
+grep -qxF "mpirun -launcher ssh -hosts a.invalid\\,b.invalid -ppn 2 -n 3 $started" "$work/plan"
 grep -q '^3 ranks x' "$work/plan"
 
 # what is missing is one line and exit code 2, before mpirun waits for it
