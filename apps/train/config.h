@@ -162,6 +162,7 @@ OptionTable::Given parse_flags(int argc, char** argv);
 /// The config.json of the run that --resume names: its name, for errors, and its text.
 struct RunOptions {
   std::string file, text;  ///< both empty: there is none, or --config names another file
+  std::string anew{};      ///< its folder, if it ended before its first checkpoint and begins anew
 };
 RunOptions read_run_options(const OptionTable::Given& given);
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "apps/common/checkpoint_folder.h"
 #include "apps/train/config.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
@@ -72,7 +73,11 @@ RunOptions read_run_options(const OptionTable::Given& given) {
   const std::filesystem::path asked = std::filesystem::absolute(resume) / "";
   for (const char* run : {"", "..", "../.."}) {
     const std::filesystem::path found = (asked / run / "config.json").lexically_normal();
-    if (std::filesystem::exists(found)) return {found.string(), read_text(found, kMostJson)};
+    if (!std::filesystem::exists(found)) continue;
+    const bool begins = asked / run == asked && !latest_checkpoint(asked) &&
+                        value_of(given, "name").empty() && value_of(given, "eval-only").empty();
+    return {found.string(), read_text(found, kMostJson),
+            begins ? found.parent_path().string() : ""};
   }
   return {};
 }
@@ -82,7 +87,7 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
   config.settings = default_settings();
   OptionTable table = config.table();
   const std::string file = value_of(given, "config"), resume = value_of(given, "resume");
-  const bool continues = !resume.empty() && resume != "auto";
+  const bool continues = !resume.empty() && resume != "auto" && run.anew.empty();
   config.branches = continues && !value_of(given, "name").empty();
   if (!file.empty())
     apply_file(config, table, {file, read_text(file, kMostJson)});
@@ -96,6 +101,11 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
     const std::string key = name == "set" ? text.substr(0, text.find('=')) : json_key(name);
     if (name == "set") config.flags.push_back(key);
     std::erase_if(config.sweep, [&](const SweepKey& swept) { return swept.key == key; });
+  }
+  if (const std::filesystem::path folder = run.anew; !folder.empty()) {
+    config.resume = "auto";
+    config.name = folder.filename().string();
+    config.output_dir = folder.parent_path().string();
   }
   table.print_notices();
   config.lr_given = table.is_set("lr");

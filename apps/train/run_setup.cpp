@@ -309,7 +309,6 @@ void Run::open_tables() {
   if (at_.best_step == 0) at_.best_top1 = Position{}.best_top1;
   log_ = std::make_unique<StepLog>([this](const StepRecord& step) { add_step(step); });
   console_.line("writing to {}", folder_.path.string());
-  // a kill, also by a launcher, leaves no time to say so
   console_.line("to continue after a kill: {}", continuing_command(folder_, config_, comm_.size()));
 }
 

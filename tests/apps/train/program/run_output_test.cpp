@@ -207,6 +207,26 @@ TEST(Resume, OfAFinishedRunChangesNothing) {
   EXPECT_EQ(text_of(run / "run.log"), log);
 }
 
+TEST(Resume, OfARunThatEndedBeforeItsFirstCheckpointBeginsAnew) {
+  const TempFolder folder;
+  run_well(mlp(folder, "--max-steps 3 --workers 2 --seed 5 --name run"));
+  const fs::path run = folder / "run";
+  const auto hash = json_of(run / "summary.json")["weights_hash"];
+  const auto cut = [&] {
+    fs::remove(run / "summary.json");
+    fs::remove_all(run / "checkpoints");
+  };
+  const std::string resume =
+      fmt::format("THINWIRE_CACHE={} {} --resume {}", TW_TEST_CACHE, TW_TRAIN, run.string());
+  cut();
+  EXPECT_TRUE(run_well(resume).says("new run: " + run.string() + " has no checkpoint to resume\n"));
+  EXPECT_EQ(json_of(run / "summary.json")["weights_hash"], hash);
+  EXPECT_EQ(lines_of(run / "steps.csv"), 4);
+  cut();
+  for (const char* other : {" --eval-only", " --name other"})
+    expect_end(resume + other, 2, "holds no checkpoint");
+}
+
 TEST(Resume, ThatIsRefusedChangesNothing) {
   const TempFolder folder;
   run_well(mlp(folder, "--max-steps 4 --checkpoint-steps 2 --name run"));
