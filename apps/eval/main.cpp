@@ -154,8 +154,9 @@ std::string percent(std::optional<double> ratio) {
 std::string taken_for(const Confusion::Class& one) {
   if (one.mistakes == 0) return "-";
   const int64_t more = one.equally_mistaken;
-  return fmt::format("{} ({}){}", printable(one.mistaken), one.mistakes,
-                     more == 0 ? "" : fmt::format(", as often for {} more", more));
+  return fmt::format(
+      "{} ({}){}", printable(one.mistaken), one.mistakes,
+      more == 0 ? "" : fmt::format("; {} other class{} as often", more, more == 1 ? "" : "es"));
 }
 
 /// The classes with images: all of them, or those with the lowest recall.
