@@ -18,8 +18,8 @@
 # Runs that differ in other options than model, sparsifier and seed need --name each.
 # PMI names the protocol between srun and MPI: pmi2 for MPICH (default), pmix for Open MPI;
 # `srun --mpi=list` shows those of this cluster. BIN is the folder of the programs (default:
-# build/bin if it has them, else the command thinwire). `slurm.sh --dry-run OPTION...` prints the
-# command of srun and the plan for the tasks above, without Slurm.
+# build/bin of this folder if it is there, else the command thinwire). With --dry-run as the first
+# word, also without Slurm, it prints the command of srun and a plan for the tasks above.
 set -euo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '/^#SBATCH/p; /^# /s/^# //p; /^#$/s/#//p; /^set/q' "$0"
@@ -30,8 +30,8 @@ train=("${BIN:-build/bin}/train")
 if [[ ${1:-} == --dry-run ]]; then
   shift
   asked() { sed -n "s/^#SBATCH --$1=//p" "$0"; }
-  SLURM_CPUS_PER_TASK=$(asked cpus-per-task)
-  tasks=$(($(asked nodes) * $(asked ntasks-per-node)))
+  : "${SLURM_CPUS_PER_TASK:=$(asked cpus-per-task)}"
+  tasks=${SLURM_NTASKS:-$(($(asked nodes) * $(asked ntasks-per-node)))}
 fi
 run=(srun --mpi="${PMI:-pmi2}" "${train[@]}"
   --threads-per-rank "${SLURM_CPUS_PER_TASK:-1}" --resume auto "$@")
