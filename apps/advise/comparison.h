@@ -72,10 +72,9 @@ class Comparison {
   /// Not clearly: at most 2 %, or the interval of its speed-up reaches 1.
   const Prediction& plainest_dense(int ranks) const;
   /// The sparse exchange, or the one with local steps, to recommend: the fastest, or one of
-  /// Advice::first if it takes at most 2 % longer. Only such a one is recommended with this model
-  /// unmeasured; with local steps or settings that change its values it needs a measured accuracy
-  /// of another model, and others one of this model, within the allowed loss. Never:
-  /// Advice::never. Null if none is left.
+  /// Advice::first if it takes at most 2 % longer. Such a one needs no accuracy of this model, but
+  /// with local steps or settings that change its values a good one of another model. Others need
+  /// one of this model within the allowed loss. Never: Advice::never. Null if none is left.
   const Prediction* best_alternative(int ranks) const;
 
   struct Verdict {
