@@ -310,7 +310,7 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
   text += window_text(window(*other, ranks));
   const Accuracy* measured = accuracy(*other);
   if (!measured) {
-    text += "; its accuracy with this model is not measured";
+    text += "; its accuracy with this model and data is not measured";
     measured = of_other_models(*other);
     if (measured) text += "; with " + measured->model;
   }

@@ -287,8 +287,9 @@ TEST(Comparison, RecommendsASparsifierOnASlowLink) {
   const Comparison comparison(dense_and_topk(), {example_costs()}, {});
   const Comparison::Verdict verdict = comparison.verdict(4);
   EXPECT_EQ(verdict.use.sparsifier, "topk");
-  for (const char* text : {"4 ranks: use --sparsifier topk", "times as fast as the best dense",
-                           "gains less than 2 % above", "accuracy with this model is not measured"})
+  for (const char* text :
+       {"4 ranks: use --sparsifier topk", "times as fast as the best dense",
+        "gains less than 2 % above", "accuracy with this model and data is not measured"})
     EXPECT_NE(verdict.sentence.find(text), std::string::npos) << verdict.sentence;
 }
 
