@@ -16,17 +16,19 @@
 #   sbatch scripts/examples/slurm.sh --model resnet20 --sparsifier topk
 #
 # Runs that differ in other options than model, sparsifier and seed need --name each.
-# PMI names the protocol between srun and MPI: pmi2 for MPICH (default), pmix for Open MPI;
-# `srun --mpi=list` shows those of this cluster. BIN is the folder of the programs (default:
-# build/bin of this folder if it is there, else the command thinwire). With --dry-run as the first
-# word, also without Slurm, it prints the command of srun and a plan for the tasks above.
+# PMI names the protocol between srun and MPI (`srun --mpi=list`): pmi2 for MPICH, the default, pmix
+# for Open MPI. BIN is the folder of the programs (default: build/bin in the folder of sbatch if it
+# is there, else the command thinwire). With --dry-run as the first word it only prints the command
+# of srun, and a plan for the tasks above, without Slurm.
 set -euo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '/^#SBATCH/p; /^# /s/^# //p; /^#$/s/#//p; /^set/q' "$0"
   exit
 fi
+die() { echo "slurm.sh: $*" >&2 && exit 2; }
 train=("${BIN:-build/bin}/train")
 [[ -n ${BIN:-} || -x ${train[0]} ]] || train=(thinwire train)
+command -v "${train[0]}" >/dev/null || die "${train[0]} is missing; BIN names the folder of train"
 if [[ ${1:-} == --dry-run ]]; then
   shift
   asked() { sed -n "s/^#SBATCH --$1=//p" "$0"; }
@@ -39,9 +41,7 @@ if [[ ${tasks:-} ]]; then
   printf '%q ' "${run[@]}" && echo
   exec "${run[@]:2}" --dry-run --workers "$tasks"
 fi
-for program in srun "${train[0]}"; do
-  command -v "$program" >/dev/null || { echo "slurm.sh: there is no $program" >&2 && exit 2; }
-done
+command -v srun >/dev/null || die "srun is missing; --dry-run as the first word needs none"
 limit=
 trap 'limit=1; kill -TERM "$pid" || :' USR1
 "${run[@]}" &

@@ -52,7 +52,7 @@ fi
 
 code=0
 PATH=$work/bin:$PATH BIN=$work scripts/examples/slurm.sh >"$work/log" 2>&1 || code=$?
-if [[ $code != 2 || $(cat "$work/log") != "slurm.sh: there is no $work/train" ]]; then
+if [[ $code != 2 || $(cat "$work/log") != "slurm.sh: $work/train is missing; BIN names "* ]]; then
   echo "expected exit code 2 and what is missing; got $code and:"
   cat "$work/log"
   exit 1
