@@ -296,10 +296,10 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
   const Interval gain = speedup(*other, ranks);
   const std::string times = interval_text(gain, "{:.3f}") + " times as fast as";
   if (gain.low <= kNoticeable) {
-    const char* why = gain.high < 1              ? ""
-                      : gain.high <= kNoticeable ? ": gains less than 2 %"
-                      : gain.low <= 1            ? ": within the noise; more --rounds narrow it"
-                                      : ": may gain less than 2 %; more --rounds narrow it";
+    const char* why = gain.high < 1 ? ""
+                      : gain.high <= kNoticeable
+                          ? ": gains less than 2 %"
+                          : ": not certain; an idle machine or more --rounds tell";
     return {plain,
             fmt::format("{}; {} is {} {}{}{}", stay, other->kind(), times,
                         &plain == &dense ? "that" : "the fastest", why, faster_ones(dense, ranks))};

@@ -316,8 +316,8 @@ TEST(Comparison, StaysDenseWithinTheNoise) {
     const std::string sentence = verdict(faster, noise).sentence;
     EXPECT_TRUE(sentence.ends_with(end)) << sentence << "\ninstead of\n" << end;
   };
-  expect(0.3, 0.4, "that: within the noise; more --rounds narrow it");
-  expect(0.05, 0.02, "that: may gain less than 2 %; more --rounds narrow it");
+  expect(0.3, 0.4, "that: not certain; an idle machine or more --rounds tell");
+  expect(0.05, 0.02, "that: not certain; an idle machine or more --rounds tell");
   expect(0.01, 0.005, "that: gains less than 2 %");
   expect(0.01, 0.02, "that: gains less than 2 %");
   expect(0.01, 0, "that: gains less than 2 %");
