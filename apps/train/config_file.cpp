@@ -74,8 +74,12 @@ RunOptions read_run_options(const OptionTable::Given& given) {
   for (const char* run : {"", "..", "../.."}) {
     const std::filesystem::path found = (asked / run / "config.json").lexically_normal();
     if (!std::filesystem::exists(found)) continue;
+    // not finished, nor a folder of others with a file of that name
     const bool begins = asked / run == asked && !latest_checkpoint(asked) &&
-                        value_of(given, "name").empty() && value_of(given, "eval-only").empty();
+                        std::filesystem::is_directory(asked / "checkpoints") &&
+                        !std::filesystem::exists(asked / "summary.json") &&
+                        value_of(given, "name").empty() && value_of(given, "seeds").empty() &&
+                        value_of(given, "eval-only").empty();
     return {found.string(), read_text(found, kMostJson),
             begins ? found.parent_path().string() : ""};
   }

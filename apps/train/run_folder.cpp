@@ -266,6 +266,8 @@ void check_free(const fs::path& path) {
 /// UserError unless --resume auto may continue, or begin, a run in this folder.
 void check_continues(const fs::path& path) {
   if (latest_checkpoint(path)) return;
+  check(!fs::exists(path / "summary.json"),
+        "[run] {} has ended and has no checkpoint; choose another --name", path.string());
   const std::string from = branched_from(path);
   check(from.empty(),
         "[run] {} ended before its first checkpoint; it branched from {}: repeat the command with "
@@ -338,7 +340,7 @@ RunFolder located(const TrainConfig& config, int ranks) {
   } else if (config.resumes_last()) {
     run.path = last_run(config, ranks);
     if (run.path.empty()) return run;
-    check_continues(run.path);
+    if (!config.eval_only) check_continues(run.path);
   } else if (const fs::path base = base_of(config); !config.name.empty() && fs::exists(base)) {
     check_free(base);
   }

@@ -215,6 +215,7 @@ TEST(Resume, OfARunThatEndedBeforeItsFirstCheckpointBeginsAnew) {
   const auto cut = [&] {
     fs::remove(run / "summary.json");
     fs::remove_all(run / "checkpoints");
+    fs::create_directory(run / "checkpoints");
   };
   const std::string resume =
       fmt::format("THINWIRE_CACHE={} {} --resume {}", TW_TEST_CACHE, TW_TRAIN, run.string());
@@ -223,8 +224,16 @@ TEST(Resume, OfARunThatEndedBeforeItsFirstCheckpointBeginsAnew) {
   EXPECT_EQ(json_of(run / "summary.json")["weights_hash"], hash);
   EXPECT_EQ(lines_of(run / "steps.csv"), 4);
   cut();
-  for (const char* other : {" --eval-only", " --name other"})
+  for (const char* other : {" --eval-only", " --name other", " --seeds 1,2"})
     expect_end(resume + other, 2, "holds no checkpoint");
+  fs::copy_file(run / "config.json", folder / "config.json");
+  const std::string steps = text_of(run / "steps.csv");
+  std::ofstream(run / "summary.json") << "{}";
+  for (const fs::path& other : {run, folder.path()})
+    expect_end(fmt::format("{} --resume {}", TW_TRAIN, other.string()), 2, "holds no checkpoint");
+  const std::string last = " --resume auto --workers 2 --name run";
+  expect_end(mlp(folder, last), 2, "has ended and has no checkpoint");
+  EXPECT_EQ(text_of(run / "steps.csv"), steps);
 }
 
 TEST(Resume, ThatIsRefusedChangesNothing) {
