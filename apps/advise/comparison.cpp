@@ -167,10 +167,10 @@ const Accuracy* Comparison::accuracy(const Prediction& of) const {
 
 const Accuracy* Comparison::of_other_models(const Prediction& of) const {
   AccuracyKey key = key_of(of);
-  key.dataset.clear();
   const Accuracy* worst = nullptr;
   for (const Accuracy& row : accuracy_.table) {
     key.model = row.model;
+    key.dataset = row.dataset;
     const Accuracy* found = find_accuracy(accuracy_.table, key);
     if (found && (!worst || found->loss() > worst->loss())) worst = found;
   }
