@@ -29,6 +29,7 @@ die() { echo "slurm.sh: $*" >&2 && exit 2; }
 train=("${BIN:-build/bin}/train")
 [[ -n ${BIN:-} || -x ${train[0]} ]] || train=(thinwire train)
 command -v "${train[0]}" >/dev/null || die "${train[0]} is missing; BIN names the folder of train"
+tasks='' limit=''
 if [[ ${1:-} == --dry-run ]]; then
   shift
   asked() { sed -n "s/^#SBATCH --$1=//p" "$0"; }
@@ -37,12 +38,11 @@ if [[ ${1:-} == --dry-run ]]; then
 fi
 run=(srun --mpi="${PMI:-pmi2}" "${train[@]}"
   --threads-per-rank "${SLURM_CPUS_PER_TASK:-1}" --resume auto "$@")
-if [[ ${tasks:-} ]]; then
+if [[ $tasks ]]; then
   printf '%q ' "${run[@]}" && echo
   exec "${run[@]:2}" --dry-run --workers "$tasks"
 fi
 command -v srun >/dev/null || die "srun is missing; --dry-run as the first word needs none"
-limit=
 trap 'limit=1; kill -TERM "$pid" || :' USR1
 "${run[@]}" &
 pid=$! code=0

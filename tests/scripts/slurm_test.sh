@@ -24,7 +24,7 @@ SRUN
 printf '#!/bin/sh\necho "$*" >>%s\n' "$work/scontrol" >"$work/bin/scontrol"
 chmod +x "$work/bin/srun" "$work/bin/scontrol"
 scripts/examples/slurm.sh --help | grep -q 'sbatch scripts/examples/slurm.sh' # without srun
-BIN=$build/bin scripts/examples/slurm.sh --dry-run --model lenet >"$work/log"
+tasks=5 BIN=$build/bin scripts/examples/slurm.sh --dry-run --model lenet >"$work/log"
 grep -qxF "srun --mpi=pmi2 $build/bin/train --threads-per-rank 4 --resume auto --model lenet " \
   "$work/log"
 grep -q '^4 ranks x 4 threads' "$work/log"
