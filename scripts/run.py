@@ -37,7 +37,7 @@ from runs.output import replace
 FINAL = {0: "finished", 2: "wrong options or files",
          3: "stopped by a signal; the same command goes on", 4: "numbers that are not finite"}
 SIGNALS = {base + number: f" ({number.name})" for number in signal.Signals
-           for base in (0, 128) if base + number > max(FINAL)}  # 0: of a rank, from MPICH's mpirun
+           for base in (0, 128) if max(FINAL) - base < number < 32}  # 0: MPICH's mpirun, of a rank
 PROBE = "ssh -o BatchMode=yes -o ConnectTimeout=5 {host} true"
 MOST_PAUSE = 600  # seconds
 UNLOCK = 120  # seconds within which ranks on other machines must have left the run folder
