@@ -86,8 +86,8 @@ class Network:
                                  'while [ "${1#-}" != "$1" ]; do shift; done\n'
                                  "node=${1##*.}\n"
                                  # a host that is there refuses the connection at once
-                                 "timeout 5 bash -c \"</dev/tcp/$1/9\" 2>/dev/null\n"
-                                 "[ $? != 124 ] || exit 255\n"
+                                 "said=$(LC_ALL=C timeout 5 bash -c \"</dev/tcp/$1/9\" 2>&1)\n"
+                                 '[[ $said == *refused* ]] || exit 255\n'
                                  "shift\n"
                                  f'exec ip netns exec tw{ID}-$node bash -c "$*"\n')
         self.launcher.chmod(0o755)
