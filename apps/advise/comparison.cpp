@@ -309,15 +309,13 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
       other->flags(), flags_, interval_text(seconds(*other, ranks)), times, dense.label());
   text += window_text(window(*other, ranks));
   const Accuracy* measured = accuracy(*other);
-  if (!measured) {
-    text += "; its accuracy with this model and data is not measured";
-    measured = of_other_models(*other);
-    if (measured) text += "; with " + measured->model;
-  }
-  if (measured)
-    text += fmt::format("{} top-1 {:.1f} points {} dense ({})", accuracy(*other) ? ";" : "",
-                        std::abs(measured->loss()), measured->loss() < 0 ? "above" : "below",
-                        measured->training());
+  const Accuracy* known = measured ? measured : of_other_models(*other);
+  if (!measured) text += "; its accuracy with this model and data is not measured";
+  if (known)
+    text +=
+        fmt::format("; {}top-1 {:.1f} points {} dense ({})",
+                    measured ? "" : fmt::format("with {} ", known->model), std::abs(known->loss()),
+                    known->loss() < 0 ? "above" : "below", known->training());
   return {*other, text + faster_ones(*other, ranks)};
 }
 
