@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "engine/core/error.h"
 #include "engine/core/utf8.h"
 
 namespace tw {
