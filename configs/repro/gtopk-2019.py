@@ -97,13 +97,14 @@ def exact(plan):
               why="one point of top-1 is taken as the most that is close, as in A1")
 
 
+K_OF_RESNET50 = "k = 25,600, that of ResNet-50 at density 0.001. By parameters: density 0.001."
+
+
 @claim("A2", "gtopk-2019", "cost of the exchange over the number of workers",
        "reduces the communication complexity from O(kP) to O(k log P), where P is the number of "
        "workers", ABSTRACT,
-       {"quick": Scale("A vector of a million elements and k = 25,600, the k of ResNet-50 at "
-                       "density 0.001."),
-        "short": Scale("A vector of eight million elements and k = 25,600, the k of ResNet-50 at "
-                       "density 0.001."),
+       {"quick": Scale(f"By ranks: a vector of a million elements and {K_OF_RESNET50}"),
+        "short": Scale(f"By ranks: a vector of eight million elements and {K_OF_RESNET50}"),
         "paper": Scale()})
 def exchange(plan):
     """Exchange of sparse entries, and of whole vectors by a ring in f32 and bf16, on links with the

@@ -34,15 +34,6 @@ def points(records, x, y):
     return sorted((a, b) for a, b in pairs if a not in (None, "") and isinstance(b, float))
 
 
-def smoothed(pairs, most=60):
-    """At most so many points: means of neighbours."""
-    if len(pairs) <= most:
-        return pairs
-    size = -(-len(pairs) // most)
-    parts = [pairs[i:i + size] for i in range(0, len(pairs), size)]
-    return [tuple(statistics.fmean(axis) for axis in zip(*part)) for part in parts]
-
-
 def seeds_of(curve, panel, results):
     """The points of each seed of a curve; one list where several results form it."""
     if curve.points is not None:
@@ -52,9 +43,9 @@ def seeds_of(curve, panel, results):
         if not result.finished or (panel.file and not exists(result.folder / panel.file)):
             continue
         records = read_csv(result.folder / panel.file) if panel.file else result.records
-        seeds.append(smoothed(points([record for record in records if all(
+        seeds.append(points([record for record in records if all(
             same(record.get(key), wanted) for key, wanted in curve.where.items())],
-            panel.x, curve.y or panel.y)))
+            panel.x, curve.y or panel.y))
     if not panel.file:
         seeds = [sorted(itertools.chain(*seeds))]
     return list(filter(None, seeds))
@@ -271,6 +262,15 @@ def histograms(plan, results):
     return figure
 
 
+def seeds_text(results):
+    """Which seeds the curves of trainings are of; empty without trainings."""
+    seeds = sorted({result.seed for each in results.values() for result in each
+                    if result.row.seeded and result.finished})
+    named = ", ".join(map(str, seeds))
+    return (f"Means of seeds {named}; bands from the lowest to the highest." if len(seeds) > 1
+            else f"Seed {named}." * len(seeds))
+
+
 def note(figure, text):
     """A small text below a figure, if there is any."""
     if text:
@@ -291,5 +291,5 @@ def save(plan, results, path):
         figure = draw(plan, results)
         figure.suptitle(f"{plan.claim.id}: {plan.claim.title} (scale {plan.scale})", x=0.01,
                         ha="left", fontsize=12, fontweight="bold")
-        note(figure, plan.note)
+        note(figure, f"{plan.note} {seeds_text(results)}".strip())
         write(figure, path)

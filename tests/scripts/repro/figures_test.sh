@@ -82,4 +82,9 @@ for names in (["a", "b"], ["a"], []):
                     if name in names else []) for name in POINTS]
     axes = figures.panels(SimpleNamespace(panels=wanted, columns=3), {}).axes[:-1]
     assert [one.get_title() or one.get_title("left") for one in axes] == names, names
+
+for seeds, noted in (([], ""), ([1, 3], "Seed 1."), ([2, 3, 1], "Means of seeds 1, 2; bands")):
+    ran = [SimpleNamespace(seed=seed, finished=seed < 3, row=SimpleNamespace(seeded=True))
+           for seed in seeds]
+    assert figures.seeds_text({"a": ran}).startswith(noted), (seeds, noted)
 PY
