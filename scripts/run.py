@@ -131,9 +131,8 @@ class Places:
         if ranks < max(1, self.options.min_ranks):
             raise Fault(f"{ranks} ranks are left; --min-ranks is {self.options.min_ranks}")
         Path(self.file.name).write_text("".join(f"{host.line}\n" for host in there), "utf-8")
-        places = {"{ranks}": str(ranks), "{hostfile}": self.file.name}
-        words = self.command.start(self.sizes(ranks))
-        return [put_in(word, places) for word in words]
+        return [word.replace("{ranks}", str(ranks)).replace("{hostfile}", self.file.name)
+                for word in self.command.start(self.sizes(ranks))]
 
     def sizes(self, ranks):
         """The options that keep the images of a step."""
@@ -150,12 +149,6 @@ class Places:
         self.journal.line(f"{ranks} ranks: --batch-size {batch} --accumulate {micro_batches}, "
                           f"{now} images a step, {same}; {rate}")
         return {"batch-size": batch, "accumulate": micro_batches}
-
-
-def put_in(word, places):
-    for name, value in places.items():
-        word = word.replace(name, value)
-    return word
 
 
 def in_use(command):
@@ -187,6 +180,8 @@ def supervise(options, command):
         number += 1
         before, began = set(command.checkpoints()), time.monotonic()
         code = attempt(command, places, stop, journal, number > 1)
+        if code == 0 and stop.asked and not command.is_finished:
+            code = 3  # mpirun, before it has ranks
         ended = time.monotonic()
         progress = bool(set(command.checkpoints()) - before)
         failures = 1 if progress else failures + 1

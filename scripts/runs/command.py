@@ -69,6 +69,11 @@ class Command:
         found = (self.folder.parent.glob(f"{self.folder.name}-*") if several else [self.folder])
         return sorted(path for path in found if path.is_dir())
 
+    @property
+    def is_finished(self):
+        """Whether each run of the command reached its end."""
+        return {folder.Run(path).state for path in self.folders()} == {folder.FINISHED}
+
     def checkpoints(self):
         """The checkpoints of the run, the newest last. Their files may be damaged."""
         return sorted((path for run in self.folders() for path in run.glob("checkpoints/step-*")),

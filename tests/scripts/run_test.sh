@@ -13,7 +13,7 @@ options=(--model mlp --dataset shapes --batch-size 8 --epochs 100 --max-steps 60
 
 # a launcher: faulty FAULT TIMES RUN COMMAND... is COMMAND, with a fault in its first starts:
 # rank, launcher: SIGKILL when RUN has a new checkpoint; early: at once; disk: full; hung: goes on
-# without a look at the end of its process
+# without a look at the end of its process; unborn: ends by SIGTERM with 0, before it has a process
 cat >"$work/faulty" <<'FAULTY'
 #!/usr/bin/env bash
 fault=$1 times=$2 run=$3
@@ -31,10 +31,11 @@ strike() {
 case $fault in
   disk) ulimit -f 8 ;;
   early) kill -KILL $$ ;;
+  unborn) trap "exit 0" TERM; mkdir -p "$run.x/checkpoints/step-0"; while sleep 0.1; do :; done ;;
   hung) exec python3 -c 'import subprocess, time
 child = subprocess.Popen("true")  # held: Python waits for the end of one that it lets go
 time.sleep(100)' ;;
-  *) strike & ;;
+  rank | launcher) strike & ;;
 esac
 exec "$@"
 FAULTY
@@ -63,12 +64,9 @@ threads=("$bin/train" --workers 2)
 read -ra launcher <<<"$(faulty rank 2 killed)"
 run 0 killed 3 --retries 1 -- "${launcher[@]}" "${threads[@]}"
 same_bits killed
-grep -q ': start 1$' "$work/runs/killed/run.log"
-expect "$work/said" 'start 1 ended after '
 grep -q ': start 3 ended after .* with exit code 0: finished$' "$work/runs/killed/run.log"
 expect "$work/runs/killed/run.log" 'with exit code 137 (SIGKILL); retry 1 of 1 in 0 s'
 expect "$work/runs/killed/run.log" ' after the end, newest is step-0'
-expect "$work/runs/killed/run.log" 'start 3 ended after '
 read -ra launcher <<<"$(faulty early 3 early)"
 run 137 early 2 --retries 1 -- "${launcher[@]}" "${threads[@]}"
 expect "$work/said" 'with exit code 137 (SIGKILL): retries without a new checkpoint: 1'
@@ -123,17 +121,19 @@ run 4 far 1 -- "${launcher[@]}" "${threads[@]}"
 options=("${options[@]/1e9/0.01}")
 expect "$work/said" 'numbers that are not finite'
 
-# a signal is passed on; the same command continues the run
-read -ra launcher <<<"$(faulty none 0 term)"
-scripts/thinwire run -- "${launcher[@]}" "${threads[@]}" --name term "${options[@]}" \
-  >"$work/said" 2>&1 &
-until compgen -G "$work/runs/term/checkpoints/step-*" >/dev/null; do sleep 0.01; done
-kill -TERM $!
-code=0
-wait $! || code=$?
-[[ $code == 3 ]] || { echo "after SIGTERM: exit code $code" && cat "$work/said" && exit 1; }
-run 0 term 2 -- "${launcher[@]}" "${threads[@]}"
-same_bits term
+# a signal is passed on; the same command continues the run, or begins one that never began
+for name in term unborn; do
+  read -ra launcher <<<"$(faulty "$name" 1 "$name")"
+  scripts/thinwire run -- "${launcher[@]}" "${threads[@]}" --name "$name" "${options[@]}" \
+    >"$work/said" 2>&1 &
+  until compgen -G "$work/runs/$name*/checkpoints/step-*" >/dev/null; do sleep 0.01; done
+  kill -TERM $!
+  code=0
+  wait $! || code=$?
+  [[ $code == 3 ]] || { echo "after SIGTERM: exit code $code" && cat "$work/said" && exit 1; }
+  run 0 "$name" 2 -- "${launcher[@]}" "${threads[@]}"
+  same_bits "$name"
+done
 
 refuses 'unknown flag -n; -- is missing before the command' scripts/thinwire run mpirun -n 2 train
 refuses 'the command has no --name' scripts/thinwire run -- train --workers 2
