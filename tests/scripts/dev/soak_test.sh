@@ -5,7 +5,7 @@ bin=$TW_BUILD/bin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # AddressSanitizer keeps freed memory, by default until there is much of it
-export ASAN_OPTIONS=quarantine_size_mb=1:${ASAN_OPTIONS:-}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:quarantine_size_mb=1
 export THINWIRE_CACHE=$TW_BUILD/test-data
 
 scripts/dev/soak.py --steps 1500 --train "$bin/train" >"$work/out" || { cat "$work/out"; exit 1; }
