@@ -38,7 +38,8 @@ std::vector<std::string_view> changing(std::string_view options) {
   std::vector<std::string_view> words = split(options, ' ');
   std::erase_if(words, [](std::string_view word) {
     const std::string_view key = word.substr(0, word.find('='));
-    return word.empty() || word == "--set" || key == "wire.indices" || key.ends_with(".collective");
+    return word.empty() || word == "--set" || key.ends_with(".indices") ||
+           key.ends_with(".collective");
   });
   return words;
 }
