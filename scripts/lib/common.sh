@@ -1,5 +1,5 @@
 # Shared by shell scripts: prints their help; changes to the root of the repository; defines
-# path_of, say, die, skip, environment and quietly.
+# path_of, say, die, skip, environment, train_once and quietly.
 # shellcheck shell=bash
 set -euo pipefail
 # --help prints the comment at the top of the script
@@ -29,6 +29,12 @@ skip() { echo "skipped: $*" && exit 77; }
 
 # environment FOLDER PACKAGE...: makes a virtual environment of Python with packages of PyPI
 environment() { python3 -m venv "$1" && "$1/bin/pip" install -qq --retries 1 "${@:2}"; }
+
+# train_once TRAIN FOLDER OPTION...: begins or continues the run of a folder, unless it is finished
+train_once() {
+  grep -qs '"stopped": false' "$2/summary.json" ||
+    "$1" --output-dir "$(dirname "$2")" --name "$(basename "$2")" --resume auto "${@:3}"
+}
 
 # quietly COMMAND...: prints a line for each quarter of ninja's progress, and the rest of the output
 # only if the command fails

@@ -12,13 +12,7 @@ out=$(path_of "${2:-$PWD/runs/gpu}")
 bin=$(path_of "${3:-$PWD/build/bin}")
 
 # run NAME OPTION...: runs it unless it is finished
-run() {
-  local name=$1
-  shift
-  grep -qs '"stopped": false' "$out/$name/summary.json" && return
-  "$bin/train" --device "$device" --data-dir "$data" --output-dir "$out" --name "$name" \
-    --resume auto "$@"
-}
+run() { train_once "$bin/train" "$out/$1" --device "$device" --data-dir "$data" "${@:2}"; }
 
 # accuracy NAME: the final validation accuracy of a run
 accuracy() { sed -n 's/.*"val_top1": \([0-9.]*\).*/\1/p' "$out/$1/summary.json"; }

@@ -10,11 +10,8 @@ out=$(path_of "${2:-$PWD/runs/imagenet10}")
 
 # run NAME OPTION...: runs it unless it is finished
 run() {
-  local name=$1
-  shift
-  grep -qs '"stopped": false' "$out/$name/summary.json" && return
-  build/bin/train --config configs/resnet18-imagenet10.json --data-dir "$data" \
-    --output-dir "$out" --name "$name" --resume auto "$@"
+  train_once build/bin/train "$out/$1" --config configs/resnet18-imagenet10.json \
+    --data-dir "$data" "${@:2}"
 }
 
 hash_of() { grep -o '"weights_hash": "[^"]*"' "$out/$1/summary.json"; }
@@ -31,16 +28,11 @@ if [[ ! -e $out/cut/summary.json ]]; then
   until [[ -e $out/cut/checkpoints/step-00000007 ]]; do sleep 1; done
   pkill -9 -P $! -x train || true
   wait || true
-  [[ ! -e $out/cut/summary.json ]] || {
-    echo "error: the run ended before it was killed" >&2
-    exit 1
-  }
+  [[ ! -e $out/cut/summary.json ]] || die "the run ended before it was killed"
 fi
 run cut "${short[@]}"
-[[ $(hash_of whole) == "$(hash_of cut)" ]] || {
-  echo "error: the killed and resumed run ends in $(hash_of cut), the other in $(hash_of whole)" >&2
-  exit 1
-}
+[[ $(hash_of whole) == "$(hash_of cut)" ]] ||
+  die "the killed and resumed run ends in $(hash_of cut), the other in $(hash_of whole)"
 echo "killed within an epoch and resumed: $(hash_of cut), equal to the uninterrupted run"
 
 scripts/compare.py --markdown "$out"/{dense,dense-bf16,gaussiank,gtopk}
