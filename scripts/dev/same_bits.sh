@@ -40,8 +40,9 @@ images=(--model resnet18 --dataset imagefolder --data-dir "$work/images" --image
   --batch-size 1 --max-steps 2)
 few=(--max-steps 2 --batch-size 2)
 
-mapfile -t sparsifiers < <("$bin/train" --list |
-  awk '/^[a-z]/ { in_list = $1 == "sparsifier" } in_list && /^  [a-z]/ { print $1 }')
+mapfile -t sparsifiers < <("$bin/train" --describe | python3 -c 'import json, sys
+print(*(name for option in json.load(sys.stdin)["options"] if option["name"] == "sparsifier"
+        for name in option["suggestions"]), sep="\n")')
 ((${#sparsifiers[@]} >= 10)) || { echo "same_bits.sh: no sparsifiers found" >&2; exit 1; }
 
 for sparsifier in "${sparsifiers[@]}"; do
