@@ -72,5 +72,7 @@ class Console {
 std::string clock_text(double seconds);
 /// `12.3 MiB`
 std::string bytes_text(double bytes);
+/// `, top-5 0.9876` after a separator; empty for less than ten classes, of which it says nothing.
+std::string top5_text(const char* separator, double share, int64_t classes);
 
 }  // namespace tw

@@ -5,7 +5,6 @@
 #include "apps/common/classifier.h"
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
-#include "apps/common/top5.h"
 #include "apps/common/version.h"
 #include "apps/eval/confusion.h"
 #include "data/class_names.h"

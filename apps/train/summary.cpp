@@ -13,7 +13,6 @@
 
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
-#include "apps/common/top5.h"
 #include "apps/common/version.h"
 #include "apps/train/checkpoint.h"
 #include "data/tally.h"

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "apps/common/rank_utils.h"
-#include "apps/common/top5.h"
 #include "apps/train/checkpoint_description.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
