@@ -356,14 +356,6 @@ void check_resume(const TrainConfig& config) {
   if (config.resumes_path()) checkpoint_to_resume(config.resume);
 }
 
-TrainConfig parse_train_config(int argc, char** argv) {
-  const OptionTable::Given given = parse_flags(argc, argv);
-  TrainConfig config = read_train_config(given, read_run_options(given));
-  resolve(config);
-  check_resume(config);
-  return config;
-}
-
 std::string name_of_seed(const std::string& name, int64_t seed) {
   return fmt::format("{}-s{}", name, seed);
 }

@@ -193,8 +193,6 @@ void choose_model(TrainConfig& config);
 void choose_rate(TrainConfig& config);
 /// UserError when --resume names a run without a checkpoint. For the rank that has the run folder.
 void check_resume(const TrainConfig& config);
-/// All of these, for one rank.
-TrainConfig parse_train_config(int argc, char** argv);
 
 /// The name of a run with one of several seeds: NAME-s3.
 std::string name_of_seed(const std::string& name, int64_t seed);

@@ -6,13 +6,12 @@
 #include "apps/train/config.h"
 #include "engine/core/error.h"
 #include "tests/fuzz/support/input_file.h"
-#include "tests/support/arguments.h"
+#include "tests/support/train_config.h"
 
 namespace {
 
 tw::Json resolved(const std::vector<std::string>& flags) {
-  tw::test::Arguments arguments(flags);
-  return tw::parse_train_config(arguments.count(), arguments.values()).json();
+  return tw::test::train_config(flags).json();
 }
 
 tw::Json read_back(const tw::Json& config) {

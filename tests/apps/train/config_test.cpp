@@ -7,22 +7,17 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
-#include "tests/support/arguments.h"
 #include "tests/support/error_text.h"
 #include "tests/support/program.h"
+#include "tests/support/train_config.h"
 
 namespace tw::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-TrainConfig parse(const std::vector<std::string>& flags) {
-  Arguments arguments(flags);
-  return parse_train_config(arguments.count(), arguments.values());
-}
-
 std::string error(const std::vector<std::string>& flags) {
-  return error_text<UserError>([&] { parse(flags); });
+  return error_text<UserError>([&] { train_config(flags); });
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -36,36 +31,36 @@ std::string put(const fs::path& path, const std::string& text) {
 
 TEST(Config, ModelsHaveTheirOwnDefaultLearningRate) {
   for (const char* model : {"lenet", "mlp"}) {
-    EXPECT_EQ(parse({"--model", model}).lr, 0.01) << model;
-    EXPECT_EQ(parse({"--lr", "0.1", "--model", model}).lr, 0.1) << model;
+    EXPECT_EQ(train_config({"--model", model}).lr, 0.01) << model;
+    EXPECT_EQ(train_config({"--lr", "0.1", "--model", model}).lr, 0.1) << model;
   }
-  EXPECT_EQ(parse({"--model", "resnet20"}).lr, 0.1);
+  EXPECT_EQ(train_config({"--model", "resnet20"}).lr, 0.1);
 }
 
 TEST(Config, WarmupsAreResolvedAndTheirWordsAccepted) {
   using List = std::vector<double>;
   const TempFolder folder;
-  EXPECT_EQ(parse({}).density_warmup, (List{0.015625, 0.004}));
-  EXPECT_EQ(parse({"--density", "0.1"}).density_warmup, List{});
-  EXPECT_EQ(parse({"--density-warmup", "none"}).density_warmup, List{});
-  EXPECT_EQ(parse({"--density-warmup", ""}).density_warmup, List{});
-  EXPECT_EQ(parse({}).warmup_epochs, 2);
-  EXPECT_EQ(parse({"--epochs", "5"}).warmup_epochs, 1);
-  EXPECT_EQ(parse({"--warmup-epochs", "0"}).warmup_epochs, 0);
+  EXPECT_EQ(train_config({}).density_warmup, (List{0.015625, 0.004}));
+  EXPECT_EQ(train_config({"--density", "0.1"}).density_warmup, List{});
+  EXPECT_EQ(train_config({"--density-warmup", "none"}).density_warmup, List{});
+  EXPECT_EQ(train_config({"--density-warmup", ""}).density_warmup, List{});
+  EXPECT_EQ(train_config({}).warmup_epochs, 2);
+  EXPECT_EQ(train_config({"--epochs", "5"}).warmup_epochs, 1);
+  EXPECT_EQ(train_config({"--warmup-epochs", "0"}).warmup_epochs, 0);
   for (const auto& [text, list] :
        {std::pair(R"("auto")", List{0.015625}), {R"("none")", List{}}, {"[0.5]", List{0.5}}}) {
     const std::string file =
         put(folder / "c.json", fmt::format(R"({{"density": 0.01, "density_warmup": {}}})", text));
-    EXPECT_EQ(parse({"--config", file}).density_warmup, list) << text;
+    EXPECT_EQ(train_config({"--config", file}).density_warmup, list) << text;
   }
 }
 
 TEST(Config, DefaultsAreAValidRunOnGeneratedData) {
-  const TrainConfig config = parse({});
+  const TrainConfig config = train_config({});
   EXPECT_EQ(config.dataset, "shapes");
   EXPECT_EQ(config.sparsifier, "dense");
-  EXPECT_EQ(parse({"--data-dir", "x"}).dataset, "cifar10");
-  EXPECT_EQ(parse({"--dataset", "shapes"}).dataset, "shapes");
+  EXPECT_EQ(train_config({"--data-dir", "x"}).dataset, "cifar10");
+  EXPECT_EQ(train_config({"--dataset", "shapes"}).dataset, "shapes");
 }
 
 TEST(Config, FlagsOverrideTheFileAndTheFileTheDefaults) {
@@ -73,7 +68,7 @@ TEST(Config, FlagsOverrideTheFileAndTheFileTheDefaults) {
   const std::string file =
       put(folder / "c.json", R"({"lr": 0.5, "epochs": 3, "nesterov": true, "model": "lenet",
                                  "set": {"gaussiank.refine": "histogram"}})");
-  const TrainConfig config = parse({"--config", file, "--epochs=4", "--nesterov=false"});
+  const TrainConfig config = train_config({"--config", file, "--epochs=4", "--nesterov=false"});
   EXPECT_EQ(config.lr, 0.5);
   EXPECT_EQ(config.epochs, 4);
   EXPECT_FALSE(config.nesterov);
@@ -84,16 +79,16 @@ TEST(Config, FlagsOverrideTheFileAndTheFileTheDefaults) {
 
 TEST(Config, ALearningRateInAFlagOrAFileIsGiven) {
   const TempFolder folder;
-  EXPECT_FALSE(parse({}).lr_given);
-  EXPECT_TRUE(parse({"--lr", "0.1"}).lr_given);
-  EXPECT_TRUE(parse({"--config", put(folder / "c.json", R"({"lr": 0.1})")}).lr_given);
+  EXPECT_FALSE(train_config({}).lr_given);
+  EXPECT_TRUE(train_config({"--lr", "0.1"}).lr_given);
+  EXPECT_TRUE(train_config({"--config", put(folder / "c.json", R"({"lr": 0.1})")}).lr_given);
 }
 
 TEST(Config, NodesOfTheHierarchicalExchangeAreTheNodesOfTheLink) {
   const TempFolder folder;
   const auto node = [](std::vector<std::string> flags) {
     flags.insert(flags.end(), {"--link", "1Gbit,1ms"});
-    return parse(flags).settings.integer("hierarchical.node");
+    return train_config(flags).settings.integer("hierarchical.node");
   };
   EXPECT_EQ(node({}), 4);
   EXPECT_EQ(node({"--ranks-per-node", "2"}), 2);
@@ -111,7 +106,7 @@ TEST(Config, NodesOfTheHierarchicalExchangeAreTheNodesOfTheLink) {
 TEST(Config, TheDataSetIsRecognisedInItsFolder) {
   const TempFolder folder;
   const auto dataset = [&](const std::string& dir) {
-    return parse({"--data-dir", (folder / dir).string(), "--model", "lenet"}).dataset;
+    return train_config({"--data-dir", (folder / dir).string(), "--model", "lenet"}).dataset;
   };
   for (const char* half : {"both/train/ant", "both/val/ant", "photographs/val/ant", "other/ant",
                            "cifar-10-batches-bin"})
@@ -125,28 +120,28 @@ TEST(Config, TheDataSetIsRecognisedInItsFolder) {
               dataset("other");
             }).find("/other has no images in class folders; expected"),
             std::string::npos);
-  EXPECT_EQ(parse({}).dataset, "shapes");
+  EXPECT_EQ(train_config({}).dataset, "shapes");
 }
 
 TEST(Config, AFileNamesNoFurtherFile) {
   const TempFolder folder;
   const std::string file = put(folder / "c.json", R"({"config": "other.json"})");
   EXPECT_EQ(test::error_text<UserError>([&] {
-              parse({"--config", file});
+              train_config({"--config", file});
             }),
             "[config] " + file + ": \"config\" names a file on the command line; remove it here");
 }
 
 TEST(Config, AnOldKeyOfASettingPrintsOneLine) {
   testing::internal::CaptureStderr();
-  parse({"--set", "dgc.clip=0.4", "--set", "dgc.clip=0.5"});
+  train_config({"--set", "dgc.clip=0.4", "--set", "dgc.clip=0.5"});
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "note: setting dgc.clip is now called momentum_correction.clip\n");
 }
 
 TEST(Config, AnOldFlagPrintsOneLine) {
   testing::internal::CaptureStderr();
-  parse({"--threads", "1"});
+  train_config({"--threads", "1"});
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "note: option threads is now called threads-per-rank\n");
 }
@@ -173,7 +168,7 @@ TEST(Config, AFileThatIsNotAConfigurationIsAUserError) {
 TEST(Config, AFileMayBeginWithAByteOrderMark) {
   const TempFolder folder;
   const std::string file = put(folder / "c.json", "\xef\xbb\xbf{\"epochs\": 3}");
-  EXPECT_EQ(parse({"--config", file}).epochs, 3);
+  EXPECT_EQ(train_config({"--config", file}).epochs, 3);
 }
 
 TEST(Config, UnknownKeysAndValuesNameTheFile) {
@@ -195,7 +190,7 @@ TEST(Config, ARepeatedKeyIsAUserError) {
       put(folder / "s.json", R"({"set": {"lp.block": "8", "lp.block": "9"}})");
   EXPECT_TRUE(contains(error({"--config", within}), "key \"lp.block\" occurs twice"));
   const std::string apart = put(folder / "a.json", R"({"run": {"lr": 1}, "lr": 2})");
-  EXPECT_EQ(parse({"--config", apart}).lr, 2);
+  EXPECT_EQ(train_config({"--config", apart}).lr, 2);
 }
 
 // printing or copying such a value would run out of stack
@@ -218,13 +213,14 @@ TEST(Config, ALongValueIsTruncatedInItsError) {
 
 TEST(Config, SavedConfigurationParsesToTheSameValues) {
   const TempFolder folder;
-  TrainConfig config = parse({"--lr", "0.30000000000000004", "--sparsifier", "topk", "--nesterov",
-                              "--lr-milestones", "", "--set", "gaussiank.refine=paper", "--name",
-                              "mine", "--val-size", "100", "--allreduce", "ring"});
+  TrainConfig config =
+      train_config({"--lr", "0.30000000000000004", "--sparsifier", "topk", "--nesterov",
+                    "--lr-milestones", "", "--set", "gaussiank.refine=paper", "--name", "mine",
+                    "--val-size", "100", "--allreduce", "ring"});
   Json json = config.json();
   json["run"] = {{"ranks", 4}};  // as in the config.json of a run folder
   const std::string file = put(folder / "config.json", json.dump(2));
-  TrainConfig again = parse({"--config", file});
+  TrainConfig again = train_config({"--config", file});
   EXPECT_EQ(again.json(), config.json());
   EXPECT_EQ(again.lr, 0.1 + 0.2);
   EXPECT_TRUE(again.lr_milestones.empty());
@@ -232,18 +228,19 @@ TEST(Config, SavedConfigurationParsesToTheSameValues) {
 }
 
 TEST(Config, AnOptionThatAnOlderVersionLackedHadItsDefault) {
-  const TrainConfig now = parse({});
+  const TrainConfig now = train_config({});
   Json older = TrainConfig(now).json();
   older.erase("apply_exif_orientation");
   EXPECT_TRUE(differences(older, now).empty());
-  const std::vector<Difference> found = differences(older, parse({"--apply-exif-orientation"}));
+  const std::vector<Difference> found =
+      differences(older, train_config({"--apply-exif-orientation"}));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].key, "apply_exif_orientation");
   EXPECT_EQ(found[0].then, false);
 }
 
 TEST(Config, LocalStepsAreOnAboveOneOrWithAnOuterOption) {
-  const auto sgd = [](const std::vector<std::string>& flags) { return parse(flags).sgd(); };
+  const auto sgd = [](const std::vector<std::string>& flags) { return train_config(flags).sgd(); };
   EXPECT_EQ(sgd({}).local_steps, 0);
   EXPECT_EQ(sgd({"--local-steps", "1"}).local_steps, 0);
   EXPECT_EQ(sgd({"--local-steps", "3"}).local_steps, 3);
@@ -255,7 +252,7 @@ TEST(Config, LocalStepsAreOnAboveOneOrWithAnOuterOption) {
   EXPECT_EQ(sgd({"--sparsifier", "topk", "--residual-decay", "0.9"}).residual_decay, 0.9);
   // the file of a synchronous run does not turn them on
   const TempFolder folder;
-  TrainConfig sync = parse({});
+  TrainConfig sync = train_config({});
   const std::string file = put(folder / "config.json", sync.json().dump());
   EXPECT_EQ(sgd({"--config", file}).local_steps, 0);
 }
@@ -265,7 +262,7 @@ TEST(Config, AllreduceSetsTheSettingAndTheLastOneWins) {
   const std::string unknown = put(folder / "c.json", R"({"allreduce": "rung"})");
   EXPECT_TRUE(contains(error({"--config", unknown}), "ring"));
   EXPECT_TRUE(contains(error({"--allreduce", "rung"}), "nearest is \"ring\""));
-  EXPECT_EQ(parse({"--allreduce", "ring"}).settings.text("allreduce.collective"), "ring");
+  EXPECT_EQ(train_config({"--allreduce", "ring"}).settings.text("allreduce.collective"), "ring");
   // the short form in the file must not override the long form in a flag
   const std::string ring = put(folder / "ring.json", R"({"allreduce": "ring"})");
   EXPECT_TRUE(contains(error({"--config", ring, "--set", "allreduce.collective=rung"}), "rung"));
@@ -278,7 +275,7 @@ TEST(Config, ResumeReadsTheConfigurationOfTheRun) {
   put(step / "model.safetensors", "weights");
   put(run / "config.json", R"({"model": "lenet", "epochs": 3})");
   for (const fs::path& resume : {run, run / "", run / "checkpoints", step, step / ""}) {
-    const TrainConfig config = parse({"--resume", resume.string(), "--epochs", "5"});
+    const TrainConfig config = train_config({"--resume", resume.string(), "--epochs", "5"});
     EXPECT_EQ(config.model, "lenet") << resume;
     EXPECT_EQ(config.epochs, 5);
     EXPECT_EQ(config.resume, resume.string());
@@ -292,7 +289,7 @@ TEST(Config, ResumeIgnoresConfigurationsAboveTheRunFolder) {
   fs::create_directories(far);
   put(far / "model.safetensors", "weights");
   put(folder / "config.json", R"({"model": "lenet"})");
-  EXPECT_EQ(parse({"--resume", far.string()}).model, TrainConfig().model);
+  EXPECT_EQ(train_config({"--resume", far.string()}).model, TrainConfig().model);
 }
 
 TEST(Config, ImpossibleCombinationsAreUserErrors) {

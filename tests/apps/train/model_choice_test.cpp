@@ -1,19 +1,14 @@
 // The network and the image size of a run on image files that names none.
 #include "apps/train/config.h"
-#include "tests/support/arguments.h"
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"
+#include "tests/support/train_config.h"
 
 namespace tw::test {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-TrainConfig parsed(const std::vector<std::string>& flags) {
-  Arguments arguments(flags);
-  return parse_train_config(arguments.count(), arguments.values());
-}
 
 /// A folder with two class folders, each with images of these sizes.
 void write_classes(const fs::path& folder, const std::vector<std::pair<int, int>>& sizes) {
@@ -36,7 +31,7 @@ TEST(ModelChoice, FollowsTheShorterSideOfTheImages) {
                                                 {400, "resnet18", 224}}) {
     const TempFolder folder;
     write_classes(folder.path(), {{side, 500}, {500, side}, {side, side}});
-    const TrainConfig config = parsed({"--data-dir", folder.path().string()});
+    const TrainConfig config = train_config({"--data-dir", folder.path().string()});
     EXPECT_EQ(config.model, model) << side;
     EXPECT_EQ(config.image_size, image_size) << side;
     EXPECT_EQ(
@@ -51,11 +46,11 @@ TEST(ModelChoice, IsThatOfMostImages) {
   const TempFolder folder;
   write_classes(folder.path(), {{300, 310}, {320, 300}, {305, 300}, {20, 500}});
   write_bytes(folder / "a/0.jpg", {});  // damaged
-  EXPECT_EQ(parsed({"--data-dir", folder.path().string()}).model, "resnet18");
+  EXPECT_EQ(train_config({"--data-dir", folder.path().string()}).model, "resnet18");
   for (const char* file :
        {"a/1.jpg", "a/2.jpg", "a/3.jpg", "b/0.jpg", "b/1.jpg", "b/2.jpg", "b/3.jpg"})
     write_bytes(folder / file, {});
-  EXPECT_THROW(parsed({"--data-dir", folder.path().string()}), UserError);
+  EXPECT_THROW(train_config({"--data-dir", folder.path().string()}), UserError);
 }
 
 TEST(ModelChoice, OfManyPhotographsIsALargerNetwork) {
@@ -67,7 +62,7 @@ TEST(ModelChoice, OfManyPhotographsIsALargerNetwork) {
     fs::create_hard_link(folder / "data/a/0.jpg", folder / fmt::format("many/{}.jpg", i));
   for (int i = 0; i < 99; ++i)
     fs::create_symlink(folder / "many", folder / fmt::format("data/a/{}", i));
-  const auto model = [&] { return parsed({"--data-dir", (folder / "data").string()}).model; };
+  const auto model = [&] { return train_config({"--data-dir", (folder / "data").string()}).model; };
   EXPECT_EQ(model(), "resnet18") << "99,002 images";
   fs::create_symlink(folder / "many", folder / "data/a/99");
   EXPECT_EQ(model(), "resnet50") << "100,002 images";
@@ -78,14 +73,14 @@ TEST(ModelChoice, TheRateFollowsTheBatch) {
   write_classes(folder.path(), {{40, 40}, {40, 40}});
   const auto rate = [&](std::vector<std::string> flags) {
     flags.insert(flags.begin(), {"--data-dir", folder.path().string()});
-    return parsed(flags).lr;
+    return train_config(flags).lr;
   };
   EXPECT_EQ(rate({}), 0.0125);
   EXPECT_EQ(rate({"--batch-size", "64"}), 0.025);
   EXPECT_EQ(rate({"--batch-size", "512"}), 0.1);
   EXPECT_EQ(rate({"--lr", "0.3"}), 0.3);
   EXPECT_EQ(rate({"--model", "resnet20"}), 0.0125);
-  EXPECT_EQ(parsed({"--data-dir", folder.path().string(), "--model", "resnet20"}).lr_reason,
+  EXPECT_EQ(train_config({"--data-dir", folder.path().string(), "--model", "resnet20"}).lr_reason,
             "0.1 for 256 images, in proportion to --batch-size 32");
   std::ofstream(folder / "weights.safetensors") << std::string("\2\0\0\0\0\0\0\0{}", 10);
   const std::string weights = (folder / "weights.safetensors").string();
@@ -109,14 +104,14 @@ TEST(ModelChoice, LeavesWhatIsGiven) {
   const TempFolder folder;
   write_classes(folder.path(), {{300, 300}, {300, 300}});
   const std::string dir = folder.path().string();
-  const TrainConfig small = parsed({"--data-dir", dir, "--image-size", "32"});
+  const TrainConfig small = train_config({"--data-dir", dir, "--image-size", "32"});
   EXPECT_EQ(small.model, "resnet20");
   EXPECT_EQ(small.image_size, 32);
-  const TrainConfig named = parsed({"--data-dir", dir, "--model", "resnet20"});
+  const TrainConfig named = train_config({"--data-dir", dir, "--model", "resnet20"});
   EXPECT_EQ(named.model, "resnet20");
   EXPECT_EQ(named.image_size, 0);
   EXPECT_EQ(named.model_reason, "");
-  const TrainConfig shapes = parsed({});
+  const TrainConfig shapes = train_config({});
   EXPECT_EQ(shapes.model, "resnet20");
   EXPECT_EQ(shapes.model_reason, "");
 }

@@ -10,18 +10,15 @@
 #include "apps/train/config.h"
 #include "engine/io/file.h"
 #include "sparsify/sync_sgd.h"
-#include "tests/support/arguments.h"
 #include "tests/support/source_folder.h"
+#include "tests/support/train_config.h"
 
 namespace tw::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-TrainConfig config_of(const fs::path& file) {
-  Arguments arguments({"--config", file.string()});
-  return parse_train_config(arguments.count(), arguments.values());
-}
+TrainConfig config_of(const fs::path& file) { return train_config({"--config", file.string()}); }
 
 TEST(Recipes, AreAccepted) {
   const fs::path configs = source_folder() / "configs";
@@ -210,8 +207,7 @@ size_t recipes_in(const fs::path& folder) {
 /// Every option of a recipe is that of train's defaults with these differences.
 void expect_settings(const fs::path& file, const std::vector<Json>& differences) {
   SCOPED_TRACE(file.string());
-  Arguments none({});
-  Json expected = parse_train_config(none.count(), none.values()).json();
+  Json expected = train_config({}).json();
   for (const Json& part : differences) expected.update(part, true);
   EXPECT_EQ(Json::diff(expected, config_of(file).json()).dump(), "[]");
 }
