@@ -284,14 +284,16 @@ std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
 Comparison::Verdict Comparison::verdict(int ranks) const {
   const Prediction &dense = best_dense(ranks), &plain = plainest_dense(ranks);
   const Prediction* other = best_alternative(ranks);
-  if (ranks == 1) return {plain, "1 rank: exchanges nothing; use --sparsifier dense"};
-  std::string stay = fmt::format("{} ranks: stay dense ({}); an iteration takes {} s", ranks,
-                                 plain.flags(), interval_text(seconds(plain, ranks)));
+  const std::string flags = plain.flags();
+  if (ranks == 1) return {plain, flags, "1 rank: exchanges nothing; use --sparsifier dense"};
+  std::string stay = fmt::format("{} ranks: stay dense ({}); an iteration takes {} s", ranks, flags,
+                                 interval_text(seconds(plain, ranks)));
   if (&plain != &dense)
     stay += fmt::format("; the fastest dense exchange ({}) takes {} s: no clear gain",
                         dense.label(), interval_text(seconds(dense, ranks)));
   if (!other)
-    return {plain, stay + "; no other exchange may be recommended" + faster_ones(dense, ranks)};
+    return {plain, flags,
+            stay + "; no other exchange may be recommended" + faster_ones(dense, ranks)};
 
   const Interval gain = speedup(*other, ranks);
   const std::string times = interval_text(gain, "{:.3f}") + " times as fast as";
@@ -300,13 +302,14 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
                       : gain.high <= kNoticeable
                           ? ": gains less than 2 %"
                           : ": not certain; an idle machine or more --rounds tell";
-    return {plain,
+    return {plain, flags,
             fmt::format("{}; {} is {} {}{}{}", stay, other->kind(), times,
                         &plain == &dense ? "that" : "the fastest", why, faster_ones(dense, ranks))};
   }
-  std::string text = fmt::format(
-      "{} ranks: use {}{}; an iteration takes {} s, {} the best dense exchange ({})", ranks,
-      other->flags(), flags_, interval_text(seconds(*other, ranks)), times, dense.label());
+  const std::string use = other->flags() + flags_;
+  std::string text =
+      fmt::format("{} ranks: use {}; an iteration takes {} s, {} the best dense exchange ({})",
+                  ranks, use, interval_text(seconds(*other, ranks)), times, dense.label());
   text += window_text(window(*other, ranks));
   const Accuracy* measured = accuracy(*other);
   const Accuracy* known = measured ? measured : of_other_models(*other);
@@ -316,7 +319,7 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
         fmt::format("; {}top-1 {:.1f} points {} dense ({})",
                     measured ? "" : fmt::format("with {} ", known->model), std::abs(known->loss()),
                     known->loss() < 0 ? "above" : "below", known->training());
-  return {*other, text + faster_ones(*other, ranks)};
+  return {*other, use, text + faster_ones(*other, ranks)};
 }
 
 std::string bandwidth_text(const Interval& bits) {

@@ -78,7 +78,8 @@ class Comparison {
   const Prediction* best_alternative(int ranks) const;
 
   struct Verdict {
-    Prediction use;  ///< best_alternative or plainest_dense
+    Prediction use;     ///< best_alternative or plainest_dense
+    std::string flags;  ///< of train
     std::string sentence;
   };
   /// Recommends best_alternative if its speed-up over best_dense is above 1.02 with the whole

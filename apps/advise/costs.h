@@ -30,6 +30,7 @@ struct Costs {
   std::map<std::string, StepCosts> step{};  ///< by sparsifier
   LinkCost link{};
   std::map<int, NetworkCost> networks{};  ///< by number of ranks; empty: all ports are like `link`
+  bool busy = false;                      ///< other programs took time from the measurement
 
   LinkCost link_of(int ranks) const {
     const auto own = networks.find(ranks);

@@ -80,7 +80,9 @@ Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Con
                    clock_text(all), (config.rounds + 2) / 3);
   }
   console.clear();
-  for (const std::string& note : load.notes(comm, ctx.threads())) console.paragraph("{}", note);
+  const MachineLoad::Notes notes = load.notes(comm, ctx.threads());
+  for (const std::string& note : notes.lines) console.paragraph("{}", note);
+  for (Costs& costs : rounds) costs.busy = notes.busy;
   return rounds;
 }
 

@@ -95,6 +95,9 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
   const auto cells = [](const Interval& of) {
     return fmt::format("{:.6g},{:.6g},{:.6g}", of.mid, of.low, of.high);
   };
+  std::map<int64_t, std::string> recommended;
+  for (const int64_t p : ranks)
+    if (at_link) recommended[p] = comparison.verdict(static_cast<int>(p)).flags;
   for (const Prediction& c : comparison.all())
     for (const int64_t p : ranks) {
       const int count = static_cast<int>(p);
@@ -106,13 +109,14 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
         const Interval bits = comparison.window(c, count).below;
         break_even = cells({bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9});
       }
-      out << fmt::format(
-          "{},{},{},{},{:d},{:.6g},{},{:.6g},{},{},{},{}{}\n", c.sparsifier, c.collective_text(),
-          c.local_steps, count, at_link, 1e-9 * costs.bandwidth(count),
-          cells(comparison.seconds(c, count)), comparison.exchange_seconds(c, count).mid,
-          fmt::format("{:.6g}", comparison.efficiency(c, count).mid),
-          cells(comparison.speedup(c, count)), break_even,
-          accuracy ? fmt::format("{:.2f}", -accuracy->loss()) : "", provenance_cells());
+      out << fmt::format("{},{},{},{},{:d},{:.6g},{},{:.6g},{},{},{},{},{},{:d}{}\n", c.sparsifier,
+                         c.collective_text(), c.local_steps, count, at_link,
+                         1e-9 * costs.bandwidth(count), cells(comparison.seconds(c, count)),
+                         comparison.exchange_seconds(c, count).mid,
+                         fmt::format("{:.6g}", comparison.efficiency(c, count).mid),
+                         cells(comparison.speedup(c, count)), break_even,
+                         accuracy ? fmt::format("{:.2f}", -accuracy->loss()) : "", recommended[p],
+                         costs.busy, provenance_cells());
     }
 }
 
@@ -253,7 +257,8 @@ void write_comparison(std::ostream& out, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
   out << "sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,"
          "iteration_low,iteration_high,exchange_seconds,efficiency,speedup,speedup_low,"
-         "speedup_high,break_even_gbit,break_even_low,break_even_high,top1_points"
+         "speedup_high,break_even_gbit,break_even_low,break_even_high,top1_points,recommended,"
+         "busy"
       << provenance_names() << "\n";
   write_rows(out, comparison, ranks, true);
   for (int step = 0; step <= 40; ++step)  // eight bandwidths a decade

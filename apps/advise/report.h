@@ -28,7 +28,8 @@ void print_brakes(Console& console, const Topology& topology, const Comparison& 
 std::string break_even_text(const Window& window);
 
 /// All predictions as a table, a row for each number of ranks: at the bandwidth of the link
-/// (at_link = 1), and at bandwidths from 10 Mbit/s to 1 Tbit/s (at_link = 0).
+/// (at_link = 1, with the flags that the verdict for these ranks recommends), and at bandwidths
+/// from 10 Mbit/s to 1 Tbit/s (at_link = 0).
 void write_comparison(std::ostream& out, const Comparison& comparison,
                       const std::vector<int64_t>& ranks);
 

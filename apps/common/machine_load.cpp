@@ -102,7 +102,7 @@ double MachineLoad::cores_taken(Communicator& comm, int threads_per_rank) const 
   return most;
 }
 
-std::vector<std::string> MachineLoad::notes(Communicator& comm, int threads_per_rank) const {
+MachineLoad::Notes MachineLoad::notes(Communicator& comm, int threads_per_rank) const {
   double others = 0;
   const auto found = machines(comm);
   const Machine* crowded = nullptr;
@@ -110,14 +110,14 @@ std::vector<std::string> MachineLoad::notes(Communicator& comm, int threads_per_
     others = std::max(others, machine.others());
     if (machine.ranks * threads_per_rank > machine.cores) crowded = &machine;
   }
-  std::vector<std::string> notes;
-  if (others > 0.1)
-    notes.push_back(
+  Notes notes{.busy = others > 0.1};
+  if (notes.busy)
+    notes.lines.push_back(
         fmt::format("note: other programs used {:.1f} cores of a machine during the measurement; "
                     "its seconds are those of a busy machine",
                     others));
   if (crowded)
-    notes.push_back(fmt::format(
+    notes.lines.push_back(fmt::format(
         "note: {} ranks x {} thread{} share {} cores of a machine; on machines of their "
         "own they compute faster, and overlap does not slow backward down",
         crowded->ranks, threads_per_rank, threads_per_rank == 1 ? "" : "s", crowded->cores));

@@ -21,10 +21,14 @@ class MachineLoad {
   /// of the ranks leave idle, on the machine where they used most; 0 if unknown. Collective.
   double cores_taken(Communicator& comm, int threads_per_rank) const;
 
-  /// One line for each thing that makes the measured seconds misleading: other programs used more
-  /// than a tenth of a core on some machine, or its ranks have more threads than it has cores.
-  /// Reads /proc/stat; without it, nothing is known about other programs. Collective.
-  std::vector<std::string> notes(Communicator& comm, int threads_per_rank) const;
+  struct Notes {
+    bool busy = false;  ///< other programs used more than a tenth of a core on some machine
+    std::vector<std::string> lines{};
+  };
+  /// One line for each thing that makes the measured seconds misleading: a busy machine, or one
+  /// whose ranks have more threads than it has cores. Reads /proc/stat; without it, nothing is
+  /// known about other programs. Collective.
+  Notes notes(Communicator& comm, int threads_per_rank) const;
 
  private:
   struct Machine {

@@ -6,7 +6,6 @@ are kept in advise.json of the link's folder, except those that it measured on a
 """
 
 import dataclasses
-import re
 import shlex
 import statistics
 import tempfile
@@ -21,7 +20,6 @@ from .methods import flags_in, flags_of, is_dense, of_messages, options_of, spar
 
 MAX_LOSS = 2  # points of top-1 that a recommended method may have lost to dense
 KEYS = ("batch_size", "precision", "threads_per_rank", "local_steps")
-FLAGS = r"--sparsifier [\w.]*\w(?: --[\w-]+(?: (?!-)[\w.=,]*\w)?)*"  # in a sentence
 ACCURACIES = ["sparsifier", "options", "model", "dataset", "ranks", "batch_size", "density",
               "epochs", "seeds", "top1", "dense_top1", "commit", "images", "curve"]
 DENSITIES = ("--density", "--density-warmup")  # a method and what advise names have the same
@@ -32,16 +30,16 @@ class Answer:
     """What `advise` says to a question; predictions are those at the link and its ranks."""
     options: dict
     machine: dict
-    lines: list
     predictions: list
 
     @property
     def busy(self):
-        return any("those of a busy machine" in line for line in self.lines)
+        return any(one["busy"] for one in self.predictions)
 
     @property
     def flags(self):
-        return recommended("\n".join(self.lines), self.options["ranks"])
+        """The recommended flags, `--sparsifier NAME` first."""
+        return self.predictions[0]["recommended"].split()
 
     @property
     def gain(self):
@@ -71,21 +69,6 @@ class Advised:
         self.named = self.answer and method_of(self.flags, [
             entry for entry in self.entries
             if is_dense(entry) or entry.config["density"] == self.answer.options["density"]])
-
-
-def recommended(text, ranks):
-    """The recommended flags for a number of ranks, `--sparsifier NAME` first; None without any."""
-    lines = [line for line in text.splitlines()
-             if "--sparsifier " in line or "stay dense" in line.lower()]
-    # a line may begin with the ranks that it is for
-    for_ranks = {line: re.match(r"(\d+)(?: to (\d+))? ranks?\b", line) for line in lines}
-    fitting = [line for line, found in for_ranks.items()
-               if found and int(found[1]) <= ranks <= int(found[2] or found[1])]
-    fitting = fitting or [line for line, found in for_ranks.items() if not found]
-    if not fitting:
-        return None
-    flags = re.search(FLAGS, fitting[-1])
-    return flags[0].split() if flags else ["--sparsifier", "dense"]
 
 
 def method_of(advised, entries):
@@ -121,15 +104,15 @@ def questions(entries, link):
 def ask(options, settings):
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "advise.csv"
-        told = told_by(settings.bin / "advise", *programs.flags(options), "--csv", table)
+        told_by(settings.bin / "advise", *programs.flags(options), "--csv", table)
         predictions = [line for line in programs.read_csv(table)
                        if line["at_link"] == 1 and line["ranks"] == options["ranks"]]
-    return Answer(options, runs.machine(), told.splitlines(), predictions)
+    return Answer(options, runs.machine(), predictions)
 
 
 def for_link(folder, link, entries, settings):
     """What `advise` says on these methods, from the folder of the link or asked; None without."""
-    kept = [Answer(**one) for one in read_json(folder / ADVICE) or ()]
+    kept = [Answer(**one) for one in read_json(folder / ADVICE) or () if "lines" not in one]
     answers = []
     for options in questions(entries, link):
         answer = next((one for one in kept if one.options == options), None)

@@ -181,13 +181,14 @@ TEST(Advise, WritesATableOfBandwidths) {
       line,
       "sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,iteration_low,"
       "iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_high,"
-      "break_even_gbit,break_even_low,break_even_high,top1_points,thinwire,commit,date,compiler,"
-      "onednn,cpu,instruction_set");
+      "break_even_gbit,break_even_low,break_even_high,top1_points,recommended,busy,thinwire,commit,"
+      "date,compiler,onednn,cpu,instruction_set");
   size_t at_link = 0, others = 0;
   while (std::getline(in, line)) {
-    EXPECT_EQ(std::ranges::count(line, ','), 24) << line;
-    at_link += line.starts_with("dense,ring,1,8,1,0.888889,2.15761");  // 0.5 s and the ring
-    others += line.starts_with("dense,ring,1,8,0,");
+    EXPECT_EQ(std::ranges::count(line, ','), 26) << line;
+    at_link += line.starts_with("dense,ring,1,8,1,0.888889,2.15761") &&  // 0.5 s and the ring
+               line.find(",--sparsifier topk,0,") != std::string::npos;
+    others += line.starts_with("dense,ring,1,8,0,") && line.find(",,0,") != std::string::npos;
   }
   EXPECT_EQ(at_link, 1u);
   EXPECT_EQ(others, 41u);
