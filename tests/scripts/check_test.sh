@@ -24,8 +24,10 @@ plant include comm/planted_sibling.h '#include "sparsify/selector.h"'
 plant include sparsify/planted_mpi.h '#include <mpi.h>'
 plant include engine/core/planted_dnnl.h '#include <oneapi/dnnl/dnnl.hpp>'
 plant include sparsify/kernels/planted_kernel.h '#include "engine/cuda/cuda_kernel.h"'
-plant name apps/advise/planted_name.cpp 'const char* planted = "other,gtopk";'
-plant name sparsify/planted_key.cpp 'const char* planted = "wire.values";'
+plant name apps/advise/planted_name.cpp 'const char* planted = "gtopk";'
+plant name apps/advise/planted_list.cpp 'const char* planted = "other,gtopk";'
+plant name sparsify/planted_key.cpp 'const char* planted = "lp.block";'
+plant name sparsify/planted_group.cpp 'const char* planted = "wire.values";'
 plant size engine/core/planted_wide.h "// $wide"
 # What is planted counts in other folders too, whose bounds may be as near as one line.
 sed -i 's/^lines .* apps$/lines 10 20 apps/; t; s/^lines  *[0-9]*  *[0-9]*/lines 0 99999/' \

@@ -64,6 +64,8 @@ threads=("$bin/train" --workers 2)
 read -ra launcher <<<"$(faulty rank 2 killed)"
 run 0 killed 3 --retries 1 -- "${launcher[@]}" "${threads[@]}"
 same_bits killed
+grep -q ': start 1$' "$work/runs/killed/run.log"
+expect "$work/said" 'start 1 ended after '
 grep -q ': start 3 ended after .* with exit code 0: finished$' "$work/runs/killed/run.log"
 expect "$work/runs/killed/run.log" 'with exit code 137 (SIGKILL); retry 1 of 1 in 0 s'
 expect "$work/runs/killed/run.log" ' after the end, newest is step-0'
