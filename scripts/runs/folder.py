@@ -19,6 +19,7 @@ class Run:
 
     def __init__(self, folder):
         self.folder = Path(folder)
+        self.tables = {}
         check_folder(self.folder)
         if not is_run(self.folder) and any(map(is_run, self.folder.glob("*/"))):
             raise UserError(f"{folder} is a folder of runs; give {folder}/*")
@@ -27,13 +28,13 @@ class Run:
         """A column of metrics.csv."""
         return self.metrics.numbers(name)
 
-    @functools.cached_property
+    @property
     def metrics(self):
-        return kept.read_table(self.folder / "metrics.csv")
+        return self.table("metrics.csv")
 
-    @functools.cached_property
+    @property
     def steps(self):
-        return kept.read_table(self.folder / "steps.csv")
+        return self.table("steps.csv")
 
     @functools.cached_property
     def config(self):
@@ -59,10 +60,15 @@ class Run:
         """Whether top-5 says nothing: the run names less than ten classes."""
         return 0 < len((self.summary or self.config.get("run", {})).get("classes") or ()) < 10
 
+    def table(self, name):
+        """A table of the run. It is read once."""
+        if name not in self.tables:
+            self.tables[name] = kept.read_table(self.folder / name)
+        return self.tables[name]
+
     def optional(self, name):
         """A table that not every run writes, or None."""
-        path = self.folder / name
-        return kept.read_table(path) if kept.exists(path) else None
+        return self.table(name) if kept.exists(self.folder / name) else None
 
     @functools.cached_property
     def steps_per_epoch(self):
