@@ -229,8 +229,8 @@ class Restoration {
 std::vector<std::string> averaged_in(const SafetensorsReader& first, const TrainConfig& config) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : first.tensors()) {
-    const bool counts =
-        config.eval_only ? name == kStatistics && config.bn_stats == "local" : name != "parameters";
+    const bool counts = config.eval_only ? name == kStatistics && BnStats(config.bn_stats).of_rank_0
+                                         : name != "parameters";
     if (counts && tensor.dtype == DType::f32 && has_values(tensor.as<float>()))
       names.push_back(name);
   }

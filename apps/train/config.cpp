@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "apps/common/resolve.h"
-#include "apps/train/evaluate.h"
 #include "apps/train/run_folder.h"
 #include "apps/train/schedule.h"
 #include "comm/collectives/collectives.h"
@@ -20,6 +20,8 @@
 namespace tw {
 
 namespace {
+
+constexpr std::string_view kRecompute = "recompute";
 
 std::string learning_rate_help() {
   std::string text = "learning rate";
@@ -88,6 +90,28 @@ void check_combinations(const TrainConfig& c) {
 }
 
 }  // namespace
+
+BnStats::BnStats(const std::string& value) : of_rank_0(value == "local") {
+  if (value == "average" || of_rank_0) return;
+  const std::string prefix = fmt::format("{}=", kRecompute);
+  if (value == kRecompute) images = kImages;
+  if (value.starts_with(prefix)) {
+    const char* const all = value.data() + value.size();
+    const auto [end, error] = std::from_chars(value.data() + prefix.size(), all, images);
+    if (error != std::errc{} || end != all) images = 0;
+  }
+  check(images > 0, "[options] bn-stats is {}; expected one of: average, local, {}, {}=IMAGES",
+        value, kRecompute, kRecompute);
+}
+
+int64_t BnStats::batches(int64_t batch, size_t samples) const {
+  const int64_t taken = std::min(images, static_cast<int64_t>(samples)),
+                most = static_cast<int64_t>(samples) / batch;
+  check(taken == 0 || most > 0,
+        "[options] bn-stats is {}={}, but a batch of {} is more than the {} training images",
+        kRecompute, images, batch, samples);
+  return std::min((taken + batch - 1) / batch, most);
+}
 
 OptionTable TrainConfig::table() {
   OptionTable t;
@@ -252,7 +276,7 @@ OptionTable TrainConfig::table() {
   t.add("bn-stats", bn_stats,
         fmt::format("batch-norm statistics for validation: running ones, average of the ranks or "
                     "local (rank 0's), or recompute=N: anew from N training images (default {})",
-                    kImagesToRecompute),
+                    BnStats::kImages),
         {.suggestions = {"average", "local", "recompute"}, .effect = Effect::weights});
   t.add("resume", resume,
         "continue a run folder or checkpoint, with --name in a new folder; auto: the last of this "
@@ -347,7 +371,8 @@ void resolve(TrainConfig& config) {
   if (!config.lr_given) choose_rate(config);
   resolve_warmup(config);
   check_combinations(config);
-  config.bn_stats = resolve_bn_stats(config.bn_stats);
+  if (const BnStats stats(config.bn_stats); stats.images > 0)
+    config.bn_stats = fmt::format("{}={}", kRecompute, stats.images);
   if (!config.pretrained.empty())
     config.pretrained = weights_file(config.pretrained, "weights").string();
 }

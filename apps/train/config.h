@@ -27,6 +27,21 @@ enum class Switch { on, off };
 constexpr auto words(Switch) { return std::array{"on", "off"}; }
 constexpr auto words(Scope) { return std::array{"model", "layer"}; }
 
+/// The batch-norm statistics that a validation normalises with.
+struct BnStats {
+  /// Images to recompute them of by default. More are no closer to all of them (docs/results.md).
+  static constexpr int64_t kImages = 2048;
+
+  bool of_rank_0 = false;  ///< the running ones of rank 0, not their mean over the ranks
+  int64_t images = 0;      ///< of training, of which they are computed anew; 0: they are not
+
+  /// UserError where the value of --bn-stats is none.
+  explicit BnStats(const std::string& value);
+  /// Batches of `batch` images to compute them of, from `samples` training images: `images` rounded
+  /// up to whole batches, at most the whole batches of an epoch. UserError when there is none.
+  int64_t batches(int64_t batch, size_t samples) const;
+};
+
 /// A key of "sweep" in a configuration and its values, as a JSON list.
 struct SweepKey {
   std::string key;
@@ -120,7 +135,7 @@ struct TrainConfig {
   bool tensorboard = false;
   bool quiet = false;
   std::string log;
-  std::string bn_stats = "average";
+  std::string bn_stats = "average";  ///< BnStats reads it
   std::string resume;
   bool eval_only = false;
   bool dry_run = false, plan_json = false;

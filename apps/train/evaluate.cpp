@@ -1,44 +1,10 @@
 #include "apps/train/evaluate.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "apps/common/rank_utils.h"
 
 namespace tw {
-
-namespace {
-
-constexpr std::string_view kRecompute = "recompute";
-
-/// IMAGES of recompute=IMAGES; 0 of any other text.
-int64_t images_of(std::string_view value) {
-  const std::string prefix = fmt::format("{}=", kRecompute);
-  int64_t images = 0;
-  if (!value.starts_with(prefix)) return 0;
-  const auto [end, error] =
-      std::from_chars(value.data() + prefix.size(), value.data() + value.size(), images);
-  return error == std::errc{} && end == value.data() + value.size() ? images : 0;
-}
-
-}  // namespace
-
-std::string resolve_bn_stats(const std::string& value) {
-  if (value == kRecompute) return fmt::format("{}={}", kRecompute, kImagesToRecompute);
-  check(value == "average" || value == "local" || images_of(value) > 0,
-        "[options] bn-stats is {}; expected one of: average, local, {}, {}=IMAGES", value,
-        kRecompute, kRecompute);
-  return value;
-}
-
-int64_t batches_to_recompute(const std::string& bn_stats, int64_t batch, size_t samples) {
-  const int64_t images = std::min(images_of(bn_stats), static_cast<int64_t>(samples));
-  if (images == 0) return 0;
-  const int64_t most = static_cast<int64_t>(samples) / batch;
-  check(most > 0, "[options] bn-stats is {}, but a batch of {} is more than the {} training images",
-        bn_stats, batch, samples);
-  return std::min((images + batch - 1) / batch, most);
-}
 
 StatisticsSwap::StatisticsSwap(Model& model, std::span<const float> statistics)
     : live_(model.arena().host_statistics()), own_(live_.span().begin(), live_.span().end()) {

@@ -9,16 +9,6 @@
 
 namespace tw {
 
-/// By default. More images are no closer to all of them (docs/results.md).
-inline constexpr int64_t kImagesToRecompute = 2048;
-
-/// The value of --bn-stats; `recompute` becomes recompute=IMAGES with the default number of images.
-/// UserError on an unknown value.
-std::string resolve_bn_stats(const std::string& value);
-/// Batches of `batch` images that a resolved recompute=IMAGES takes of `samples` training images:
-/// the images rounded up to whole batches, at most the whole batches of an epoch; else 0.
-int64_t batches_to_recompute(const std::string& bn_stats, int64_t batch, size_t samples);
-
 /// The running batch-norm statistics: their mean over the ranks (`average`), or those of rank 0.
 /// Collective.
 std::vector<float> statistics_of_all(Communicator& comm, const Model& model, bool average);

@@ -8,7 +8,6 @@
 #include "apps/common/comm_setup.h"
 #include "apps/common/resolve.h"
 #include "apps/common/system_files.h"
-#include "apps/train/evaluate.h"
 #include "apps/train/schedule.h"
 #include "engine/core/buffer.h"
 #include "engine/core/error.h"
@@ -253,11 +252,11 @@ void report_warmup(Console& console, const TrainConfig& config, int64_t epochs) 
 
 /// What a validation normalises with.
 std::string statistics_text(const TrainConfig& config, size_t samples, int ranks) {
-  const int64_t batches = batches_to_recompute(config.bn_stats, config.batch_size, samples);
+  const int64_t batches = BnStats(config.bn_stats).batches(config.batch_size, samples);
   if (batches > 0)
     return fmt::format("recomputed from {} training images", batches * config.batch_size);
   if (ranks == 1) return "running averages";
-  return config.bn_stats == "local" ? "those of rank 0" : "averaged over ranks";
+  return BnStats(config.bn_stats).of_rank_0 ? "those of rank 0" : "averaged over ranks";
 }
 
 std::string link_text(const CommOptions& comm, int ranks) {

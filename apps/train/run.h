@@ -101,13 +101,11 @@ class Run {
   void sync_tables();
   /// Writes a checkpoint, after the rows of the tables so far, and those that --keep-best keeps.
   void checkpoint();
-  /// Whether --checkpoint-minutes asks for a checkpoint, by the clock of rank 0, which all ranks
-  /// ask after half of the steps that are likely to be left.
-  bool time_for_checkpoint();
+  /// Asks the clock of rank 0 whether a checkpoint is due by --checkpoint-minutes, after half of
+  /// the steps that are likely to be left; false before.
+  bool ask_for_checkpoint();
   /// Notes in the checkpoint written before the validation that it is done.
   void complete_checkpoint();
-  /// Notes whether this validation is the best so far; a checkpoint must then follow.
-  bool is_best();
   /// On rank 0: keeps the best checkpoint, and removes the one before it.
   void keep_best();
   /// The result of a run that was finished before, of which nothing is left to train.

@@ -5,7 +5,6 @@
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
 #include "apps/train/checkpoint_description.h"
-#include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
 #include "apps/train/tuning_cache.h"
@@ -59,7 +58,7 @@ void Run::load() {
     loader.batch = config_.batch_size;
     if (!model_.arena().statistics().empty())
       statistics_batches_ =
-          batches_to_recompute(config_.bn_stats, config_.batch_size, data_.train->size());
+          BnStats(config_.bn_stats).batches(config_.batch_size, data_.train->size());
     if (statistics_batches_ > 0) {
       LoaderConfig whole = loader;
       whole.rank = 0, whole.ranks = 1;

@@ -82,7 +82,7 @@ void Run::train_epoch() {
     show_progress(place());
     const bool due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
     // after the last step, the row of the epoch comes before the checkpoint
-    if (at_.batch < batches && !out_of_steps() && (due || time_for_checkpoint())) checkpoint();
+    if (at_.batch < batches && !out_of_steps() && (due || ask_for_checkpoint())) checkpoint();
   }
   log_->flush(comm_);
 }
@@ -151,19 +151,13 @@ void Run::close_epoch(bool whole) {
     at_.batch = 0;
     at_.totals = {};
   }
-  const bool best = is_best();
+  const double top1 = share(val_.top1, val_.count);
+  const bool best = config_.keep_best && val_.count > 0 && top1 > at_.best_top1;
+  if (best) at_.best_top1 = top1, at_.best_step = at_.step;
   if (at_.to_validate)
     complete_checkpoint();
   else if (best || saves)
     checkpoint();
-}
-
-bool Run::is_best() {
-  const double top1 = share(val_.top1, val_.count);
-  if (!config_.keep_best || val_.count == 0 || top1 <= at_.best_top1) return false;
-  at_.best_top1 = top1;
-  at_.best_step = at_.step;
-  return true;
 }
 
 bool Run::stops_on_any_rank() {
@@ -200,7 +194,7 @@ void Run::validate() {
 
 std::vector<float> Run::statistics() {
   if (renewed_at_step_ == at_.step) return renewed_;
-  return statistics_of_all(comm_, model_, config_.bn_stats != "local");
+  return statistics_of_all(comm_, model_, !BnStats(config_.bn_stats).of_rank_0);
 }
 
 void Run::sync_tables() {
@@ -227,7 +221,7 @@ void Run::checkpoint() {
   keep_best();
 }
 
-bool Run::time_for_checkpoint() {
+bool Run::ask_for_checkpoint() {
   if (config_.checkpoint_minutes == 0 || at_.step < asks_at_) return false;
   const double seconds = gather(comm_, since_saved_.total()).front();
   const double a_step = seconds / static_cast<double>(at_.step - std::max<int64_t>(saved_, 0));

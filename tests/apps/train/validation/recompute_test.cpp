@@ -7,6 +7,7 @@
 #include "engine/io/safetensors.h"
 #include "tests/support/model_step.h"
 #include "tests/support/program.h"
+#include "tests/support/train_config.h"
 
 namespace tw::test {
 namespace {
@@ -78,7 +79,8 @@ TEST(RecomputedStatistics, AreTheMeansOverTheBatchesOfAllRanks) {
 }
 
 TEST(RecomputedStatistics, AreOfWholeBatchesOfAnEpoch) {
-  EXPECT_EQ(resolve_bn_stats("recompute"), fmt::format("recompute={}", kImagesToRecompute));
+  EXPECT_EQ(train_config({"--bn-stats", "recompute"}).bn_stats,
+            fmt::format("recompute={}", BnStats::kImages));
   for (const auto& [value, batches] :
        std::vector<std::pair<const char*, int64_t>>{{"average", 0},
                                                     {"local", 0},
@@ -87,10 +89,10 @@ TEST(RecomputedStatistics, AreOfWholeBatchesOfAnEpoch) {
                                                     {"recompute=65", 3},
                                                     {"recompute=320", 10},
                                                     {"recompute=9223372036854775807", 10}})
-    EXPECT_EQ(batches_to_recompute(resolve_bn_stats(value), 32, 330), batches) << value;
+    EXPECT_EQ(BnStats(value).batches(32, 330), batches) << value;
   for (const char* value :
        {"", "recompute=", "recompute=0", "recompute=-1", "recompute=1k", "mean"})
-    EXPECT_THROW(resolve_bn_stats(value), UserError) << value;
+    EXPECT_THROW(BnStats{value}, UserError) << value;
 }
 
 std::string train(const TempFolder& folder, const std::string& arguments, int steps = 12) {
