@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/advise/comparison.h"
+#include "apps/common/comm_setup.h"
 #include "apps/common/options.h"
 #include "apps/common/resolve.h"
 #include "comm/link/topology.h"
@@ -20,7 +22,7 @@ struct AdviseConfig {
   std::string data_dir;
   int64_t batch_size = 32;
   int64_t parameters = 0;
-  double density = 0.001;
+  double density = kDensity;
   int64_t local_steps = 1;
   std::string adapt_density;
   double bucket_mib = 1;
@@ -37,11 +39,11 @@ struct AdviseConfig {
   std::string compute_profile;
   std::optional<Precision> precision;
   int64_t workers = 0, threads_per_rank = 0, rounds = 9;
-  double comm_timeout = 60;
+  double comm_timeout = CommOptions{}.comm_timeout;
 
   // answer
   std::vector<int64_t> ranks{};  ///< empty: chosen when it is known how many measure
-  double max_loss = 2, to_accuracy = 0;
+  double max_loss = AccuracyRules{}.max_loss, to_accuracy = 0;
   int64_t epochs = 0;
   std::string accuracy, csv;
 

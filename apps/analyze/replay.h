@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/common/recording.h"
+#include "apps/common/resolve.h"
 #include "engine/core/settings.h"
 #include "sparsify/sparsifier.h"
 
@@ -26,7 +27,7 @@ struct Compression {
 };
 
 struct ReplayOptions {
-  double density = 0.001;
+  double density = kDensity;
   int64_t iterations = 1;  ///< steps with a fresh state; their median counts
   int threads = 1;         ///< of a rank
   uint64_t seed = 1;

@@ -5,6 +5,7 @@
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
 #include "apps/common/npy.h"
+#include "apps/common/resolve.h"
 #include "apps/common/vector_file.h"
 #include "engine/core/error.h"
 #include "sparsify/selector.h"
@@ -16,7 +17,7 @@ namespace {
 
 struct SelectOptions {
   std::string input, tensor, output, selector = kTopk, index_type = "int64";
-  double density = 0.001;
+  double density = kDensity;
   int64_t threads = 1, seed = 1, step = 0;
   Settings settings = default_settings();
 };

@@ -23,7 +23,7 @@ namespace {
 
 struct CommBenchOptions {
   int64_t min_bytes = 1 << 10, max_bytes = 16 << 20;
-  double factor = 4, density = 0.001;
+  double factor = 4, density = kDensity;
   int64_t iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
   std::string collective = "all", implementation = "all", csv;
   Device device = Device::cpu;

@@ -27,7 +27,7 @@ namespace {
 struct SelectOptions {
   int64_t d = 25'557'032;  // ResNet-50
   int64_t threads = 1, iterations = 15;
-  double density = 0.001;
+  double density = kDensity;
   std::string distribution = "all", from, tensor, csv;
   Device device = Device::cpu;
 };

@@ -12,6 +12,8 @@ namespace tw {
 enum class Precision { f32, tf32, bf16 };
 constexpr auto words(Precision) { return std::array{"f32", "tf32", "bf16"}; }
 constexpr auto words(Device) { return std::array{"cpu", "cuda"}; }
+/// By default, the share of the entries of a gradient that is sent.
+inline constexpr double kDensity = 0.001;
 /// What is done at a damaged image.
 enum class BadImages { fail, skip };
 constexpr auto words(BadImages) { return std::array{"fail", "skip"}; }

@@ -82,7 +82,7 @@ struct TrainConfig {
   double bucket_mib = static_cast<double>(SgdConfig{}.bucket_bytes) / 0x1p20;
   bool overlap = false;
   bool measure_wait = false;
-  double density = 0.001;
+  double density = kDensity;
   std::optional<std::vector<double>> density_warmup;  ///< resolve_warmup() sets both
   std::string density_of;
   bool no_error_feedback = false;
