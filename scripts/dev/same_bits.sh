@@ -2,16 +2,15 @@
 # same_bits.sh [BIN_DIR] > LIST: prints the weights_hash of a fixed list of short training runs.
 # Two builds compute the same bits when `diff` finds their lists equal. Compare on one machine: the
 # bits depend on the CPU and on the number of threads.
-set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-bin=$(cd "${1:-$root/build/bin}" && pwd)
+root=$PWD
+bin=$(path_of "${1:-$root/build/bin}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 export OMP_WAIT_POLICY=passive
-
-hash_of() { sed -n 's/.*"weights_hash": "\([0-9a-f]*\)".*/\1/p' "$work/$1/summary.json"; }
 
 # run NAME COMMAND...: prints NAME and the hash, or how the run ended
 run() {
@@ -19,7 +18,7 @@ run() {
   shift
   "$@" --output-dir "$work" --name "$name" --threads-per-rank 1 >"$work/log" 2>&1 || code=$?
   if ((code == 0)); then
-    printf '%s %s\n' "$name" "$(hash_of "$name")"
+    printf '%s %s\n' "$name" "$(result "$work/$name" weights_hash)"
   else
     printf '%s exit %d: %s\n' "$name" "$code" "$(tail -n 1 "$work/log")"
   fi

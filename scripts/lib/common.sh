@@ -1,5 +1,5 @@
 # Shared by shell scripts: prints their help; changes to the root of the repository; defines
-# path_of, say, die, skip, environment, train_once and quietly.
+# path_of, say, die, skip, environment, result, train_once and quietly.
 # shellcheck shell=bash
 set -euo pipefail
 # --help prints the comment at the top of the script
@@ -30,9 +30,15 @@ skip() { echo "skipped: $*" && exit 77; }
 # environment FOLDER PACKAGE...: makes a virtual environment of Python with packages of PyPI
 environment() { python3 -m venv "$1" && "$1/bin/pip" install -qq --retries 1 "${@:2}"; }
 
+# result FOLDER KEY: a value of a run's summary.json; nothing where there is none
+result() {
+  [[ ! -e $1/summary.json ]] || python3 -c 'import json, sys
+print(json.load(open(sys.argv[1])).get(sys.argv[2], ""))' "$1/summary.json" "$2"
+}
+
 # train_once TRAIN FOLDER OPTION...: begins or continues the run of a folder, unless it is finished
 train_once() {
-  grep -qs '"stopped": false' "$2/summary.json" ||
+  [[ $(result "$2" stopped) == False ]] ||
     "$1" --output-dir "$(dirname "$2")" --name "$(basename "$2")" --resume auto "${@:3}"
 }
 

@@ -14,9 +14,6 @@ bin=$(path_of "${3:-$PWD/build/bin}")
 # run NAME OPTION...: runs it unless it is finished
 run() { train_once "$bin/train" "$out/$1" --device "$device" --data-dir "$data" "${@:2}"; }
 
-# accuracy NAME: the final validation accuracy of a run
-accuracy() { sed -n 's/.*"val_top1": \([0-9.]*\).*/\1/p' "$out/$1/summary.json"; }
-
 alone=(--config configs/resnet20-cifar10.json --batch-size 128)
 device=cuda
 run p1-ten-epochs "${alone[@]}" --precision bf16
@@ -40,7 +37,8 @@ done
 # last, because it takes minutes on the CPU
 device=cpu apart=0
 run p1-ten-epochs-cpu "${alone[@]}" --precision f32
-awk -v gpu="$(accuracy p1-ten-epochs)" -v cpu="$(accuracy p1-ten-epochs-cpu)" 'BEGIN {
+awk -v gpu="$(result "$out/p1-ten-epochs" val_top1)" \
+  -v cpu="$(result "$out/p1-ten-epochs-cpu" val_top1)" 'BEGIN {
   off = gpu > cpu ? gpu - cpu : cpu - gpu
   print "ten epochs, GPU and CPU: " 100 * off " points apart (at most 1.5)"; exit off > 0.015
 }' || apart=1

@@ -14,7 +14,7 @@ run() {
     --data-dir "$data" "${@:2}"
 }
 
-hash_of() { grep -o '"weights_hash": "[^"]*"' "$out/$1/summary.json"; }
+hash_of() { result "$out/$1" weights_hash; }
 
 for sparsifier in dense gaussiank gtopk; do
   run "$sparsifier" --sparsifier "$sparsifier"
@@ -31,7 +31,7 @@ if [[ ! -e $out/cut/summary.json ]]; then
   [[ ! -e $out/cut/summary.json ]] || die "the run ended before it was killed"
 fi
 run cut "${short[@]}"
-[[ $(hash_of whole) == "$(hash_of cut)" ]] ||
+[[ -n $(hash_of whole) && $(hash_of whole) == "$(hash_of cut)" ]] ||
   die "the killed and resumed run ends in $(hash_of cut), the other in $(hash_of whole)"
 echo "killed within an epoch and resumed: $(hash_of cut), equal to the uninterrupted run"
 
