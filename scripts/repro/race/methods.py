@@ -8,12 +8,12 @@ import shlex
 
 from runs import told_by
 from runs.folder import read_json
+from runs.settings import DENSE
 
 from .. import ReproError, nearest
 from . import links
 
 NAMES = ("model", "sparsifier", "selector", "exchange")  # options whose values are known names
-DENSE = ("dense", "bsp")
 # options that change only the messages of a dense sum, not what is summed
 MESSAGES = ("--allreduce", "--scope", "--overlap", "--bucket-mib")
 
