@@ -181,7 +181,7 @@ refuses "link is 200Mbit,1ms, was 100Mbit,1ms" repro run T1
 
 python3 scripts/repro.py list >"$work/said"
 for claim in A1 A1-vgg16 A2 A3 B1 B1-networks B2 B2-networks B3 B3-workers B3-density B4 \
-  B4-torch B5 C1 C2 C3 D1; do
+  B4-torch B5 C1 C2 C3 D1 D2; do
   expect "$work/said" "| $claim |"
 done
 
