@@ -83,18 +83,17 @@ bool add_large_vgg(const char* name, const char* help, std::string_view convolut
        }}});
 }
 
-bool add_vgg(int depth, bool batch_norm) {
-  const std::string plain = fmt::format("vgg{}", depth), name = plain + (batch_norm ? "_bn" : "");
-  const auto network = [plain, name](const Shape& image) {
-    return is_large(image) ? name + "_imagenet" : plain + "_cifar";
+/// A name for both: `small`, and at 224 the network of this name.
+bool add_vgg(const std::string& name, const std::string& small) {
+  const auto network = [name, small](const Shape& image) {
+    return is_large(image) ? name + "_imagenet" : small;
   };
   const auto factory = [network](ParameterArena& arena, const ModelSpec& spec) {
     return models().find(network(spec.image)).value.make(arena, spec);
   };
-  return models().add(
-      {name,
-       fmt::format("{}_imagenet for images of 224 x 224, else {}_cifar", name, plain),
-       {.make = factory, .network = network}});
+  return models().add({name,
+                       fmt::format("{}_imagenet for images of 224 x 224, else {}", name, small),
+                       {.make = factory, .network = network}});
 }
 
 const bool vgg_registered =
@@ -118,8 +117,10 @@ const bool vgg_registered =
                   true) &&
     add_large_vgg("vgg19_bn_imagenet", "VGG-19 with batch norm at 224, 143.7 M parameters", kVgg19,
                   true) &&
-    add_vgg(11, false) && add_vgg(13, false) && add_vgg(16, false) && add_vgg(19, false) &&
-    add_vgg(11, true) && add_vgg(13, true) && add_vgg(16, true) && add_vgg(19, true);
+    add_vgg("vgg11", "vgg11_cifar") && add_vgg("vgg13", "vgg13_cifar") &&
+    add_vgg("vgg16", "vgg16_cifar") && add_vgg("vgg19", "vgg19_cifar") &&
+    add_vgg("vgg11_bn", "vgg11_cifar") && add_vgg("vgg13_bn", "vgg13_cifar") &&
+    add_vgg("vgg16_bn", "vgg16_cifar") && add_vgg("vgg19_bn", "vgg19_cifar");
 
 }  // namespace
 }  // namespace tw
