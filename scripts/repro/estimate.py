@@ -45,7 +45,7 @@ def of_training(row, settings):
     """(epochs, steps, bytes, images) of a training run."""
     plan = plan_of(row, settings)
     images = plan["ranks"] * plan["batch_size"] * plan["accumulate"]  # of a step
-    return row.resolved.get("epochs", 10), plan["steps"], plan["bytes_sent"], plan["steps"] * images
+    return plan["epochs"], plan["steps"], plan["bytes_sent"], plan["steps"] * images
 
 
 @functools.cache
@@ -98,8 +98,8 @@ def line(result, settings):
     epochs, steps, sent, images = of_training(row, settings)
     known = seconds(result, steps, images, settings)
     time = f"about {known:.0f} s" if known else "seconds unknown"
-    return (f"{head}: P = {row.resolved.get('workers', 1)}, {epochs} epochs, {steps} steps, "
-            f"{sent / 2**20:,.1f} MiB sent, {time}\n    {told}"), sent, known
+    return (f"{head}: P = {row.resolved.get('workers', 1)}, {epochs} epoch{'s' * (epochs != 1)}, "
+            f"{steps} steps, {sent / 2**20:,.1f} MiB sent, {time}\n    {told}"), sent, known
 
 
 def report(chosen, results, settings):

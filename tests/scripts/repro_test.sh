@@ -35,7 +35,7 @@ repro() {
 claim 100
 run=$out/quick/T1/dense-s1
 repro run T1 --dry-run >"$work/said"
-expect "$work/said" "T1/dense seed 1: P = 2, 2 epochs, 120 steps"
+expect "$work/said" "T1/dense seed 1: P = 2, 1 epoch, 120 steps"
 # seconds of a training without results are those of a few steps: on this link at least 0.02 s each
 seconds=$(sed -n 's/^T1\/dense.* about \([0-9]*\) s$/\1/p' "$work/said")
 ((seconds >= 2)) || { echo "120 steps in $seconds s"; cat "$work/said"; exit 1; }
