@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
 #include "engine/core/error.h"
 #include "engine/core/settings.h"
+#include "engine/core/text.h"
 #include "engine/core/utf8.h"
 
 namespace tw {
@@ -61,8 +61,7 @@ std::vector<int32_t> class_map(const std::string& map, const std::vector<std::st
           nearest_hint(name, names));
   };
   std::map<std::string, std::string> renamed;
-  std::istringstream list(map);
-  for (std::string item; std::getline(list, item, ',');) {
+  for (const std::string& item : split(map, ',')) {
     if (item == "names") continue;
     const size_t equals = item.find('=');
     check(equals != std::string::npos,

@@ -2,8 +2,9 @@
 
 #include <fnmatch.h>
 
-#include <charconv>
 #include <ranges>
+
+#include "engine/core/text.h"
 
 namespace tw {
 
@@ -21,15 +22,12 @@ struct Rule {
 
 std::vector<Rule> rules_in(const std::string& text) {
   std::vector<Rule> rules;
-  for (const auto part : std::views::split(text, ',')) {
-    const std::string rule(part.begin(), part.end());
+  for (const std::string& rule : split(text, ',')) {
     const size_t at = rule.rfind('=');
     check(at != std::string::npos && at > 0,
           "[train] density-of has \"{}\"; expected TENSOR=DENSITY, such as fc=0.1", rule);
-    double density = 0;
-    const char* const end = rule.data() + rule.size();
-    const auto [stop, error] = std::from_chars(rule.data() + at + 1, end, density);
-    check(error == std::errc() && stop == end && density > 0 && density <= 1,
+    const double density = number_in<double>(rule.substr(at + 1)).value_or(0);
+    check(density > 0 && density <= 1,
           "[train] density-of has {}; expected a density above 0 and at most 1", rule);
     rules.insert(rules.begin(), {rule.substr(0, at), density});  // the last counts
   }

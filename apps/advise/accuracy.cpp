@@ -1,10 +1,10 @@
 #include "apps/advise/accuracy.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "engine/core/error.h"
+#include "engine/core/text.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -15,16 +15,6 @@ constexpr std::string_view kHead =
     "sparsifier,options,model,dataset,ranks,batch_size,density,epochs,seeds,top1,dense_top1,commit";
 constexpr std::string_view kCurves = ",images,curve";  // not in tables of older versions
 
-std::vector<std::string_view> split(std::string_view text, char by) {
-  std::vector<std::string_view> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(by, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 bool fits(const Accuracy& row, const AccuracyKey& key) {
   return row.sparsifier == key.sparsifier && row.model == key.model &&
          std::ranges::is_permutation(changing(row.options), changing(key.options)) &&
@@ -34,8 +24,8 @@ bool fits(const Accuracy& row, const AccuracyKey& key) {
 
 }  // namespace
 
-std::vector<std::string_view> changing(std::string_view options) {
-  std::vector<std::string_view> words = split(options, ' ');
+std::vector<std::string> changing(std::string_view options) {
+  std::vector<std::string> words = split(options, ' ');
   std::erase_if(words, [](std::string_view word) {
     const std::string_view key = word.substr(0, word.find('='));
     return word.empty() || word == "--set" || key.ends_with(".indices") ||
@@ -62,7 +52,7 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
   std::vector<Accuracy> table;
   int number = 0;
   bool curves = false;
-  for (const std::string_view line : split(text, '\n')) {
+  for (const std::string& line : split(text, '\n')) {
     if (++number == 1) {
       curves = line.size() > kHead.size();
       check(line.starts_with(kHead) && (!curves || line.substr(kHead.size()) == kCurves),
@@ -70,15 +60,15 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
       continue;
     }
     if (line.empty()) continue;
-    const std::vector<std::string_view> cells = split(line, ',');
+    std::vector<std::string> cells = split(line, ',');
+    if (line.ends_with(',')) cells.emplace_back();  // no curve
     const size_t expected = curves ? 14 : 12;
     check(cells.size() == expected, "[advise] {}, line {}: {} cells; expected {}", source, number,
           cells.size(), expected);
-    const auto read_text = [&](std::string_view word, auto& value) {
-      const char* end = word.data() + word.size();
-      const auto [rest, error] = std::from_chars(word.data(), end, value);
-      check(error == std::errc{} && rest == end, "[advise] {}, line {}: {} is no number", source,
-            number, word);
+    const auto read_text = [&](const std::string& word, auto& value) {
+      const auto found = number_in<std::remove_reference_t<decltype(value)>>(word);
+      check(found.has_value(), "[advise] {}, line {}: {} is no number", source, number, word);
+      value = *found;
     };
     const auto read = [&](size_t cell, auto& value) { read_text(cells[cell], value); };
     Accuracy& row = table.emplace_back();
@@ -95,7 +85,7 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
     read(10, row.dense_top1);
     if (curves && !cells[13].empty()) {
       read(12, row.images);
-      for (const std::string_view top1 : split(cells[13], ';'))
+      for (const std::string& top1 : split(cells[13], ';'))
         read_text(top1, row.curve.emplace_back());
       check(row.images > 0 && std::ssize(row.curve) == row.epochs,
             "[advise] {}, line {}: expected images and a top-1 for each of {} epochs", source,

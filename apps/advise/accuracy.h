@@ -36,7 +36,7 @@ std::string_view built_in_accuracies();
 
 /// The words of options that change what is learned: not `--set`, and no other encoding of indices
 /// or order of a sum.
-std::vector<std::string_view> changing(std::string_view options);
+std::vector<std::string> changing(std::string_view options);
 
 /// What a training must have in common with a prediction, such words of the options in any order.
 /// An empty data set and a density of 0 match any.

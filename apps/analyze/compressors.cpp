@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
 #include "apps/analyze/replay.h"
 #include "apps/analyze/subcommands.h"
 #include "apps/common/version.h"
 #include "engine/core/error.h"
+#include "engine/core/text.h"
 #include "engine/io/file.h"
 
 namespace tw {
@@ -47,12 +47,8 @@ std::map<int64_t, std::vector<Recording>> read_steps(const std::vector<std::stri
 
 std::vector<std::string> chosen_sparsifiers(const std::string& list) {
   if (list.empty()) return sparsifiers().names();
-  std::vector<std::string> names;
-  std::istringstream all(list);
-  for (std::string name; std::getline(all, name, ',');) {
-    sparsifiers().find(name);
-    names.push_back(name);
-  }
+  const std::vector<std::string> names = split(list, ',');
+  for (const std::string& name : names) sparsifiers().find(name);
   return names;
 }
 

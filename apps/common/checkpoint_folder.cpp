@@ -1,11 +1,11 @@
 #include "apps/common/checkpoint_folder.h"
 
-#include <charconv>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
+#include "engine/core/text.h"
 #include "engine/io/file.h"
 #include "engine/io/json.h"
 
@@ -52,10 +52,8 @@ fs::path newest_whole(const fs::path& folder, int64_t end) {
 std::optional<int64_t> step_in(const fs::path& checkpoint, std::string_view kind) {
   const std::string name = checkpoint.filename().string();
   if (!name.starts_with(kind)) return std::nullopt;
-  const char* const end = name.data() + name.size();
-  int64_t step = -1;
-  const auto [stop, error] = std::from_chars(name.data() + kind.size(), end, step);
-  return error == std::errc{} && stop == end && step >= 0 ? std::optional(step) : std::nullopt;
+  const std::optional<int64_t> step = number_in<int64_t>(name.substr(kind.size()));
+  return step >= 0 ? step : std::nullopt;
 }
 
 std::optional<fs::path> latest_checkpoint(const fs::path& folder) {

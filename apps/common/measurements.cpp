@@ -1,7 +1,6 @@
 #include "apps/common/measurements.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <numeric>
@@ -13,6 +12,7 @@
 #include "engine/core/copy.h"
 #include "engine/core/rng.h"
 #include "engine/core/stopwatch.h"
+#include "engine/core/text.h"
 #include "engine/io/file.h"
 #include "engine/ops/vector.h"
 #include "sparsify/kernels/sparse_ops.h"
@@ -79,17 +79,17 @@ struct Row {
 };
 
 Row parse_row(const std::string& line, const std::string& where) {
-  const size_t first = line.find(','), second = std::min(line.find(',', first + 1), line.size()),
-               end = std::min(line.find(',', second + 1), line.size());
+  const std::vector<std::string> cells = split(line, ',');
   Row row{};
-  const auto number = [&](size_t from, size_t to, auto& value) {
-    const auto [rest, error] = std::from_chars(line.data() + from, line.data() + to, value);
-    return error == std::errc{} && rest == line.data() + to;
+  const auto read = [](const std::string& cell, auto& value) {
+    const auto number = number_in<std::remove_reference_t<decltype(value)>>(cell);
+    value = number.value_or(0);
+    return number.has_value();
   };
-  check(first < second && second < end && number(first + 1, second, row.parameters) &&
-            number(second + 1, end, row.seconds) && std::isfinite(row.seconds) && row.seconds >= 0,
+  check(cells.size() >= 3 && read(cells[1], row.parameters) && read(cells[2], row.seconds) &&
+            std::isfinite(row.seconds) && row.seconds >= 0,
         "[profile] {}: expected {}; got {}", where, kHead, line);
-  row.part = line.substr(0, first);
+  row.part = cells[0];
   return row;
 }
 

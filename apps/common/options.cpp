@@ -12,6 +12,7 @@
 #include "comm/launcher.h"
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
+#include "engine/core/text.h"
 
 namespace tw {
 
@@ -37,9 +38,7 @@ template <class T>
 Json from_text(const std::string& text) {
   if constexpr (std::is_same_v<T, std::string>) return text;
   if constexpr (std::is_same_v<T, double>) {
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc{} && end == text.data() + text.size()) return number;
+    if (const std::optional<double> number = number_in<double>(text)) return *number;
     return text;
   }
   const bool list = !std::is_arithmetic_v<T>;

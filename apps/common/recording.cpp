@@ -1,11 +1,11 @@
 #include "apps/common/recording.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "apps/common/vector_file.h"
 #include "engine/core/error.h"
+#include "engine/core/text.h"
 #include "engine/io/json.h"
 
 namespace tw {
@@ -19,10 +19,8 @@ int64_t integer_in(const SafetensorsReader& file, const char* key, int64_t other
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) return otherwise;
   const std::string& text = found->second;
-  int64_t value = -1;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  check(error == std::errc{} && stop == end && value >= 0 && value <= INT32_MAX,
+  const int64_t value = number_in<int64_t>(text).value_or(-1);
+  check(value >= 0 && value <= INT32_MAX,
         "[recording] {}: its {} is \"{}\"; expected a number from 0", file.path().string(), key,
         text);
   return value;

@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 
 #include "apps/doctor/checkup.h"
 #include "comm/launcher.h"
 #include "comm/transports.h"
+#include "engine/core/text.h"
 
 namespace tw {
 
@@ -21,8 +21,7 @@ namespace {
 /// The first executable of this name on the PATH; empty if there is none.
 std::string on_path(const std::string& program) {
   const char* const path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  for (const std::string& folder : split(path ? path : "", ':')) {
     std::string candidate = (folder.empty() ? "." : folder) + "/" + program;
     std::error_code ignored;
     if (std::filesystem::is_regular_file(candidate, ignored) &&

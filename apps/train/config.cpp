@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "comm/collectives/collectives.h"
 #include "data/dataset.h"
 #include "engine/core/error.h"
+#include "engine/core/text.h"
 #include "models/model.h"
 #include "sparsify/exchange.h"
 #include "sparsify/selector.h"
@@ -95,11 +95,8 @@ BnStats::BnStats(const std::string& value) : of_rank_0(value == "local") {
   if (value == "average" || of_rank_0) return;
   const std::string prefix = fmt::format("{}=", kRecompute);
   if (value == kRecompute) images = kImages;
-  if (value.starts_with(prefix)) {
-    const char* const all = value.data() + value.size();
-    const auto [end, error] = std::from_chars(value.data() + prefix.size(), all, images);
-    if (error != std::errc{} || end != all) images = 0;
-  }
+  if (value.starts_with(prefix))
+    images = number_in<int64_t>(value.substr(prefix.size())).value_or(0);
   check(images > 0, "[options] bn-stats is {}; expected one of: average, local, {}, {}=IMAGES",
         value, kRecompute, kRecompute);
 }

@@ -1,7 +1,5 @@
 #include <fmt/ranges.h>
 
-#include <sstream>
-
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
 #include "apps/train/checkpoint_description.h"
@@ -10,6 +8,7 @@
 #include "apps/train/tuning_cache.h"
 #include "engine/core/hash.h"
 #include "engine/core/registry.h"
+#include "engine/core/text.h"
 #include "engine/io/weights.h"
 
 namespace tw {
@@ -84,8 +83,7 @@ void Run::freeze() {
   for (const Parameter& p : arena.parameters())
     for (size_t dot = 0; dot != std::string::npos;)
       names.push_back(p.name.substr(0, dot = p.name.find('.', dot + 1)));
-  std::istringstream patterns(config_.freeze);
-  for (std::string pattern; std::getline(patterns, pattern, ',');) {
+  for (const std::string& pattern : split(config_.freeze, ',')) {
     check(arena.freeze(pattern) > 0, "[options] freeze is {}: {} has no such tensor{}", pattern,
           config_.model, nearest_hint(pattern, names));
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -18,7 +17,7 @@
 #include "data/tally.h"
 #include "data/wrappers.h"
 #include "engine/core/error.h"
-#include "engine/io/csv.h"
+#include "engine/core/text.h"
 #include "engine/io/file.h"
 #include "engine/io/json.h"
 #include "engine/io/weights.h"
@@ -35,10 +34,8 @@ double rounded(double value, int digits = 9) {
 
 /// A number with at most six digits; any other cell as it is.
 std::string shortened(const std::string& cell) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  const bool whole = error == std::errc{} && end == cell.data() + cell.size();
-  return whole ? fmt::format("{:.6g}", value) : cell;
+  const std::optional<double> value = number_in<double>(cell);
+  return value ? fmt::format("{:.6g}", *value) : cell;
 }
 
 /// `run.changes` of an older config.json before `step`; later ones were undone.
@@ -81,7 +78,7 @@ void print_table(Console& console, const std::filesystem::path& metrics) {
   check<Fault>(in.is_open(), "[file] cannot read {}: {}", metrics.string(), std::strerror(errno));
   std::string line;
   std::getline(in, line);
-  const std::vector<std::string> names = csv_cells(line);
+  const std::vector<std::string> names = split(line, ',');
   std::vector<std::string> wanted = {"epoch",      "lr",        "density",  "train_loss",
                                      "train_top1", "val_loss",  "val_top1", "images_per_s",
                                      "seconds",    "nnz_over_k"};
@@ -92,7 +89,7 @@ void print_table(Console& console, const std::filesystem::path& metrics) {
   for (const std::string& name : wanted) header += fmt::format("{:>{}}", name, kWidth);
   while (std::getline(in, line)) {
     if (!header.empty()) console.line("{}", std::exchange(header, ""));
-    const std::vector<std::string> cells = csv_cells(line);
+    const std::vector<std::string> cells = split(line, ',');
     std::string row;
     for (const std::string& name : wanted)
       for (size_t i = 0; i < names.size() && i < cells.size(); ++i)

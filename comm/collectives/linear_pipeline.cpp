@@ -12,7 +12,6 @@
 // Consecutive message times: broadcast and reduce P-2+m; allreduce 2(P-2+m)-1, and m+1 for P = 2.
 // With the best block and long vectors, broadcast and reduce take n beta for any P.
 
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "comm/collectives/collectives.h"
 #include "comm/collectives/common.h"
 #include "comm/collectives/measure_link.h"
+#include "engine/core/text.h"
 #include "engine/ops/vector.h"
 
 namespace tw::linear_pipeline {
@@ -32,9 +32,8 @@ constexpr const char* kName = "linear_pipeline";
 std::optional<double> given(const Settings& settings, const char* key) {
   const std::string& text = settings.text(key);
   if (text == "auto") return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  check(error == std::errc{} && end == text.data() + text.size() && value > 0 && value < 1e18,
+  const std::optional<double> value = number_in<double>(text);
+  check(value && *value > 0 && *value < 1e18,
         "[linear_pipeline] {} is {}; expected auto or a number above 0", key, text);
   return value;
 }

@@ -9,6 +9,7 @@
 #include "engine/core/error.h"
 #include "engine/core/rng.h"
 #include "engine/core/settings.h"
+#include "engine/core/text.h"
 #include "engine/io/file.h"
 #include "engine/io/json.h"
 
@@ -92,8 +93,7 @@ class Part {
   }
   /// The number of a node or rank that is the key of an object.
   int number_of_key(const char* object, const std::string& key) const {
-    int number = -1;
-    std::from_chars(key.data(), key.data() + key.size(), number);
+    const int number = number_in<int>(key).value_or(-1);
     check(number >= 0 && number <= kMostNumber && std::to_string(number) == key,
           "[link] {}: {} has \"{}\"; expected a whole number of 0 to {}", where_, object, key,
           kMostNumber);

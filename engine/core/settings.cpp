@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
 
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
+#include "engine/core/text.h"
 
 namespace tw {
 
@@ -33,13 +33,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 /// The whole of `text` as a finite number.
 template <class Number>
 std::optional<Number> parse(std::string_view text) {
-  Number number{};
-  const char* const text_end = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), text_end, number);
-  if (error != std::errc{} || end != text_end) return std::nullopt;
-  if constexpr (std::is_floating_point_v<Number>)
-    if (!std::isfinite(number)) return std::nullopt;
-  return number;
+  const std::optional<Number> number = number_in<Number>(text);
+  return number && std::isfinite(static_cast<double>(*number)) ? number : std::nullopt;
 }
 
 bool is_flag(std::string_view text) { return text == "true" || text == "false"; }

@@ -4,16 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "engine/io/file.h"
 
 namespace tw {
 
-/// The cells of a line without quotes.
-std::vector<std::string> csv_cells(const std::string& line);
-/// A text as a cell of a table that csv_cells() does not read: in quotes where it has a comma, a
-/// quote or a line break (RFC 4180).
+/// A text as a cell of a table for other programs: in quotes where it has a comma, a quote or a
+/// line break (RFC 4180).
 std::string csv_cell(const std::string& text);
 
 class CsvFile {

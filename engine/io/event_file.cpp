@@ -2,14 +2,13 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <optional>
 #include <string_view>
 
 #include "engine/core/error.h"
-#include "engine/io/csv.h"
+#include "engine/core/text.h"
 #include "engine/io/protobuf.h"
 
 namespace tw {
@@ -90,13 +89,6 @@ int64_t step_of(std::string_view event) {
   return static_cast<int64_t>(step);
 }
 
-/// The number of a cell, which may be too small for a normal number: std::stod refuses such ones.
-double number_in(const std::string& cell) {
-  double value = 0;
-  std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return value;
-}
-
 }  // namespace
 
 void Histogram::add(double from, double to, double count) {
@@ -151,10 +143,11 @@ void EventFile::scalars(int64_t step, const std::vector<std::pair<std::string, d
 
 void EventFile::row(int64_t step, const std::string& table, const std::string& header,
                     const std::string& row) {
-  const std::vector<std::string> names = csv_cells(header), cells = csv_cells(row);
+  const std::vector<std::string> names = split(header, ','), cells = split(row, ',');
   std::vector<std::pair<std::string, double>> values;
   for (size_t i = 1; i < names.size() && i < cells.size(); ++i)
-    if (!cells[i].empty()) values.emplace_back(table + "/" + names[i], number_in(cells[i]));
+    if (!cells[i].empty())
+      values.emplace_back(table + "/" + names[i], number_in<double>(cells[i]).value_or(0));
   scalars(step, values);
 }
 

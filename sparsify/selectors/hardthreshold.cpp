@@ -1,10 +1,10 @@
 // Hard threshold (Sahu et al., NeurIPS 2021, arXiv 2108.00951): every entry of at least a constant
 // magnitude.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ranges>
 
+#include "engine/core/text.h"
 #include "sparsify/selectors/topk.h"
 #include "sparsify/sparsifier.h"
 
@@ -16,10 +16,8 @@ namespace {
 float lambda_of(const Settings& settings) {
   const std::string& text = settings.text("hardthreshold.lambda");
   if (text == "auto") return 0;
-  float lambda = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), lambda);
-  check(error == std::errc() && end == text.data() + text.size() && lambda > 0 &&
-            std::isfinite(lambda),
+  const float lambda = number_in<float>(text).value_or(0);
+  check(lambda > 0 && std::isfinite(lambda),
         "[hardthreshold] lambda is \"{}\"; expected auto or a positive number", text);
   return lambda;
 }

@@ -11,10 +11,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "engine/core/text.h"
 #include "tests/support/temp_folder.h"
 
 namespace tw::test {
@@ -64,6 +67,28 @@ inline void expect_end(const std::string& command, int code, const std::string& 
 inline std::string text_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The rows of a table after the header: each has its cells by the names of their columns.
+inline std::vector<std::map<std::string, std::string>> table_rows(
+    const std::filesystem::path& path) {
+  std::vector<std::map<std::string, std::string>> rows;
+  const std::vector<std::string> lines = split(text_of(path), '\n');
+  for (size_t i = 1; i < lines.size(); ++i) {
+    rows.emplace_back();
+    const std::vector<std::string> cells = split(lines[i], ',');
+    for (size_t at = 0; const std::string& name : split(lines[0], ','))
+      rows.back()[name] = at < cells.size() ? cells[at++] : "";
+  }
+  return rows;
+}
+
+/// The numbers in a column of a table.
+inline std::vector<double> table_column(const std::filesystem::path& path,
+                                        const std::string& name) {
+  std::vector<double> numbers;
+  for (const auto& row : table_rows(path)) numbers.push_back(std::stod(row.at(name)));
+  return numbers;
 }
 
 /// The weights_hash in the summary.json of a run folder.

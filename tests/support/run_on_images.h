@@ -1,7 +1,6 @@
 // RunOnImages: a short run on image files, for tests of programs that read trained networks.
 #pragma once
 
-#include "engine/io/csv.h"
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
@@ -40,8 +39,8 @@ class RunOnImages : public testing::Test {
   /// The cells of a table without quotes.
   static std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
     std::vector<std::vector<std::string>> rows;
-    std::istringstream lines(text_of(*folder_ / csv));
-    for (std::string line; std::getline(lines, line);) rows.push_back(csv_cells(line));
+    for (const std::string& line : split(text_of(*folder_ / csv), '\n'))
+      rows.push_back(split(line, ','));
     return rows;
   }
 

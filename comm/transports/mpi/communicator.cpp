@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
@@ -21,6 +20,7 @@
 #include "comm/transports/mpi/shutdown.h"
 #include "comm/transports/mpi/staging.h"
 #include "engine/core/error.h"
+#include "engine/core/text.h"
 
 namespace tw::mpi {
 namespace {
@@ -93,12 +93,10 @@ namespace {
 double start_timeout() {
   const char* variable = std::getenv("THINWIRE_START_TIMEOUT");
   if (!variable) return 300;
-  const std::string_view text = variable;
-  double seconds = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  check(error == std::errc{} && end == text.data() + text.size() && seconds >= 0,
-        "[mpi] THINWIRE_START_TIMEOUT is {}; expected seconds, at least 0 (0: no limit)", text);
-  return std::min(seconds, kLongestTimeout);
+  const std::optional<double> seconds = number_in<double>(variable);
+  check(seconds && *seconds >= 0,
+        "[mpi] THINWIRE_START_TIMEOUT is {}; expected seconds, at least 0 (0: no limit)", variable);
+  return std::min(*seconds, kLongestTimeout);
 }
 
 /// Ends this process, and thereby the job, because other ranks have not started. The lowest rank

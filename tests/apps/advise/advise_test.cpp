@@ -37,14 +37,11 @@ std::map<std::string, double> iterations(const std::string& arguments) {
   const std::string file = (folder / "advice.csv").string();
   const Ended ended = advise(arguments + fmt::format(" --ranks 8 --csv {}", file));
   EXPECT_EQ(ended.code, 0) << ended.output;
-  std::ifstream in(file);
   std::map<std::string, double> seconds;
-  for (std::string line; std::getline(in, line);) {
-    std::vector<std::string> cells;
-    std::istringstream text(line);
-    for (std::string cell; std::getline(text, cell, ',');) cells.push_back(cell);
-    if (cells.at(4) == "1") seconds[cells[0] + " " + cells[1]] = std::stod(cells[6]);
-  }
+  for (const auto& row : table_rows(file))
+    if (row.at("at_link") == "1")
+      seconds[row.at("sparsifier") + " " + row.at("collective")] =
+          std::stod(row.at("iteration_seconds"));
   return seconds;
 }
 

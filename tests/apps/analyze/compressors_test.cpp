@@ -37,21 +37,7 @@ std::vector<Row> compress(const TempFolder& folder, const std::string& line) {
   for (std::string word; text >> word;)
     words.push_back(word.starts_with('@') ? (folder / word.substr(1)).string() : word);
   analyze_output(words);
-  const auto cells = [](const std::string& of) {
-    std::vector<std::string> found;
-    std::istringstream in(of);
-    for (std::string cell; std::getline(in, cell, ',');) found.push_back(cell);
-    return found;
-  };
-  std::istringstream table(text_of(folder / "table.csv"));
-  std::string header;
-  std::getline(table, header);
-  std::vector<Row> rows;
-  for (std::string row; std::getline(table, row);) {
-    Row& named = rows.emplace_back();
-    for (size_t i = 0; const std::string& cell : cells(row)) named[cells(header).at(i++)] = cell;
-  }
-  return rows;
+  return table_rows(folder / "table.csv");
 }
 
 double number(const Row& row, const std::string& column) { return std::stod(row.at(column)); }

@@ -2,7 +2,6 @@
 // give the same weights.
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "comm/transports.h"
 #include "tests/support/error_text.h"
@@ -10,22 +9,6 @@
 
 namespace tw::test {
 namespace {
-
-/// The column sec_exchange.
-std::vector<double> exchange_seconds(const std::filesystem::path& csv) {
-  std::ifstream in(csv);
-  std::string line, field;
-  std::getline(in, line);
-  const auto before = line.substr(0, line.find("sec_exchange"));
-  const auto column = std::count(before.begin(), before.end(), ',');
-  std::vector<double> result;
-  while (std::getline(in, line)) {
-    std::istringstream fields(line);
-    for (int64_t i = 0; i <= column; ++i) std::getline(fields, field, ',');
-    result.push_back(std::stod(field));
-  }
-  return result;
-}
 
 TEST(Link, EmulatedLinkDelaysTrainingAndKeepsEveryBit) {
   const TempFolder folder;
@@ -41,9 +24,9 @@ TEST(Link, EmulatedLinkDelaysTrainingAndKeepsEveryBit) {
 
   // ring over 0.27M floats: six messages of a quarter of them
   const double expected = 6 * (0.002 + 0.27e6 * 8 / 100e6);
-  for (const double seconds : exchange_seconds(folder / "linked/steps.csv"))
+  for (const double seconds : table_column(folder / "linked/steps.csv", "sec_exchange"))
     EXPECT_GT(seconds, 0.95 * expected);
-  EXPECT_EQ(exchange_seconds(folder / "linked/steps.csv").size(), 4u);
+  EXPECT_EQ(table_column(folder / "linked/steps.csv", "sec_exchange").size(), 4u);
 }
 
 TEST(Link, UserErrorsAreOneLineAndExitCode2) {

@@ -1,6 +1,4 @@
 // train --local-steps: rounds and epochs, bytes, checkpoints between two exchanges, errors.
-#include <fstream>
-#include <sstream>
 
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"
@@ -18,17 +16,9 @@ std::string local(const TempFolder& folder, const std::string& arguments) {
 
 /// The numbers of the steps in which bytes were sent.
 std::vector<int> exchanges_in(const std::filesystem::path& run) {
-  std::ifstream in(run / "steps.csv");
-  std::string line;
-  std::getline(in, line);
   std::vector<int> steps;
-  while (std::getline(in, line)) {
-    std::istringstream cells(line);
-    std::string step, cell;
-    std::getline(cells, step, ',');
-    for (int i = 1; i <= 9; ++i) std::getline(cells, cell, ',');  // bytes_sent
-    if (std::stod(cell) > 0) steps.push_back(std::stoi(step));
-  }
+  for (const auto& row : table_rows(run / "steps.csv"))
+    if (std::stod(row.at("bytes_sent")) > 0) steps.push_back(std::stoi(row.at("step")));
   return steps;
 }
 

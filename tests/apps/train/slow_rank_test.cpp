@@ -1,30 +1,10 @@
 // A slow rank of an emulated cluster, in a training.
-#include <algorithm>
 #include <fstream>
-#include <sstream>
 
 #include "tests/support/program.h"
 
 namespace tw::test {
 namespace {
-
-/// Columns of steps.csv.
-std::vector<std::vector<double>> columns(const std::filesystem::path& file,
-                                         const std::vector<std::string>& names) {
-  std::istringstream rows(text_of(file));
-  std::string row, cell;
-  std::getline(rows, row);
-  std::vector<std::string> head;
-  for (std::istringstream cells(row); std::getline(cells, cell, ',');) head.push_back(cell);
-  std::vector<std::vector<double>> columns(names.size());
-  while (std::getline(rows, row)) {
-    std::vector<std::string> values;
-    for (std::istringstream cells(row); std::getline(cells, cell, ',');) values.push_back(cell);
-    for (size_t i = 0; i < names.size(); ++i)
-      columns[i].push_back(std::stod(values.at(std::ranges::find(head, names[i]) - head.begin())));
-  }
-  return columns;
-}
 
 TEST(SlowRank, ComputesForAsLongAsItsFactorSays) {
   const TempFolder folder;
@@ -33,11 +13,12 @@ TEST(SlowRank, ComputesForAsLongAsItsFactorSays) {
       "{} --model lenet --dataset shapes --workers 1 --batch-size 8 --max-steps 6 --epochs 1 "
       "--eval-every 100 --link {} --output-dir {} --name run",
       TW_TRAIN, (folder / "cluster.json").string(), folder.path().string()));
-  const auto seconds = columns(folder / "run/steps.csv", {"sec_forward", "sec_backward"});
-  ASSERT_EQ(seconds[0].size(), 6u);
+  const auto forward = table_column(folder / "run/steps.csv", "sec_forward"),
+             backward = table_column(folder / "run/steps.csv", "sec_backward");
+  ASSERT_EQ(forward.size(), 6u);
   // 39 times both is added to backward; with one rank both are of the same rank
-  for (size_t i = 0; i < seconds[0].size(); ++i)
-    EXPECT_GT(seconds[1][i], 39 * seconds[0][i]) << "step " << i;
+  for (size_t i = 0; i < forward.size(); ++i)
+    EXPECT_GT(backward[i], 39 * forward[i]) << "step " << i;
 }
 
 TEST(SlowRank, ExcludesOverlap) {
@@ -59,7 +40,7 @@ TEST(Cluster, TheRanksOfANodeAreThoseOfHierarchicalToo) {
         "{} --model lenet --dataset shapes --workers 4 --batch-size 8 --max-steps 2 --epochs 1 "
         "--eval-every 100 --sparsifier hierarchical --link {} --output-dir {} --name {}",
         TW_TRAIN, link, folder.path().string(), name));
-    return columns(folder / name / "steps.csv", {"bytes_sent"})[0];
+    return table_column(folder / name / "steps.csv", "bytes_sent");
   };
   EXPECT_EQ(bytes("file", file), bytes("option", "100Gbit,0us --ranks-per-node 2"));
 }

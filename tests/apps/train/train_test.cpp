@@ -22,18 +22,8 @@ Json summary(const std::filesystem::path& run) {
   return Json::parse(in);
 }
 
-/// First column of every row of a CSV, header left out.
-std::vector<int> keys(const std::filesystem::path& csv) {
-  std::ifstream in(csv);
-  std::string line;
-  std::getline(in, line);
-  std::vector<int> result;
-  while (std::getline(in, line)) result.push_back(std::stoi(line));
-  return result;
-}
-
-std::vector<int> one_to(int n) {
-  std::vector<int> result(static_cast<size_t>(n));
+std::vector<double> one_to(int n) {
+  std::vector<double> result(static_cast<size_t>(n));
   for (int i = 0; i < n; ++i) result[static_cast<size_t>(i)] = i + 1;
   return result;
 }
@@ -44,8 +34,8 @@ TEST(Train, WritesARunFolder) {
   const TempFolder folder;
   const Ended ended = run_well(train(folder, std::string(kSmall) + "--name one"));
   EXPECT_TRUE(ended.says("training on the generated data set shapes"));
-  EXPECT_EQ(keys(folder / "one/steps.csv"), one_to(30));
-  EXPECT_EQ(keys(folder / "one/metrics.csv"), one_to(1));
+  EXPECT_EQ(table_column(folder / "one/steps.csv", "step"), one_to(30));
+  EXPECT_EQ(table_column(folder / "one/metrics.csv", "epoch"), one_to(1));
   const std::string header = text_of(folder / "one/metrics.csv");
   EXPECT_EQ(header.substr(0, header.find('\n')),
             "epoch,lr,density,train_loss,train_top1,val_loss,val_top1,val_top5,images_per_s,"
@@ -174,19 +164,6 @@ TEST(Train, SaysFromWhenOnASelectorHasNoEffect) {
                   .says("density 1 from epoch 3 on: all entries are sent; selector gaussiank"));
 }
 
-/// The column nnz_over_k of steps.csv.
-std::vector<double> sent_ratios(const std::filesystem::path& run) {
-  std::ifstream in(run / "steps.csv");
-  std::string line;
-  std::getline(in, line);
-  std::vector<double> result;
-  while (std::getline(in, line)) {
-    for (int i = 0; i < 8; ++i) line.erase(0, line.find(',') + 1);
-    result.push_back(std::stod(line));
-  }
-  return result;
-}
-
 TEST(Train, TheLogHasTheErrorThatEndsTheRun) {
   for (const char* ranks : {"1", "2"}) {
     const TempFolder folder;
@@ -204,7 +181,7 @@ TEST(Train, TheHardThresholdIsTakenAfterTheDensityWarmup) {
       "--model mlp --sparsifier hardthreshold --density 0.01 --batch-size 100 --lr 0.01 "
       "--density-warmup 0.1,0.05 --epochs 3 --name hard ";
   run_well(train(folder, run + short_epochs(folder.path())));
-  const std::vector<double> ratios = sent_ratios(folder / "hard");
+  const std::vector<double> ratios = table_column(folder / "hard/steps.csv", "nnz_over_k");
   ASSERT_EQ(ratios.size(), 18u);
   for (size_t i = 0; i < 13; ++i) EXPECT_EQ(ratios[i], 1) << "step " << i + 1;
   for (size_t i = 13; i < 18; ++i) EXPECT_NE(ratios[i], 1) << "step " << i + 1;

@@ -25,18 +25,8 @@ class KeepCheckpoints : public testing::Test {
   }
   /// The first epoch with the highest val_top1 of metrics.csv.
   int64_t best_epoch(const std::string& run) const {
-    std::ifstream in(folder_ / run / "metrics.csv");
-    std::string line, cell;
-    std::getline(in, line);
-    int64_t best = 0;
-    for (double highest = -1; std::getline(in, line);) {
-      std::istringstream cells(line);
-      for (int i = 0; i < 7; ++i) std::getline(cells, cell, ',');
-      if (std::stod(cell) <= highest) continue;
-      highest = std::stod(cell);
-      best = std::stoll(line);
-    }
-    return best;
+    const auto top1 = table_column(folder_ / run / "metrics.csv", "val_top1");
+    return std::ranges::max_element(top1) - top1.begin() + 1;
   }
   static constexpr int64_t kSteps = 6;  // an epoch
   /// So low that val_top1 rises for some epochs; then it stays at 1.

@@ -1,5 +1,4 @@
 // The events that train --tensorboard writes, and those of a run that resumes or branches.
-#include "engine/io/csv.h"
 #include "engine/io/event_file.h"
 #include "tests/support/event_records.h"
 #include "tests/support/program.h"
@@ -18,16 +17,9 @@ void train(const TempFolder& folder, const std::string& arguments) {
 
 /// A column of a table as text by the value of the first column.
 std::map<int64_t, std::string> column(const fs::path& table, const std::string& name) {
-  std::ifstream in(table);
-  std::string line;
-  std::getline(in, line);
-  const std::vector<std::string> names = csv_cells(line);
-  const auto at = static_cast<size_t>(std::ranges::find(names, name) - names.begin());
+  const std::string key = text_of(table).substr(0, text_of(table).find(','));
   std::map<int64_t, std::string> found;
-  while (std::getline(in, line)) {
-    const std::vector<std::string> cells = csv_cells(line);
-    found[std::stoll(cells[0])] = cells.at(at);
-  }
+  for (const auto& row : table_rows(table)) found[std::stoll(row.at(key))] = row.at(name);
   return found;
 }
 
@@ -62,10 +54,7 @@ TEST(TensorBoard, HasTheRowsOfTheTablesAndTheHistograms) {
   EXPECT_TRUE(events(run, "step/step").empty());
 
   double counted = 0;
-  std::ifstream in(run / "histograms.csv");
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) counted += std::stod(csv_cells(line).back());
+  for (const double count : table_column(run / "histograms.csv", "count")) counted += count;
   for (const EventValue& value : event_values(text_of(run / EventFile::kName)))
     if (value.name == "gradient_and_residual") {
       EXPECT_EQ(value.step, 6);

@@ -1,9 +1,6 @@
 // The recorded distribution of the gradients of a run.
 #include "apps/train/tables/gradient_statistics.h"
 
-#include <fstream>
-#include <sstream>
-
 #include "apps/common/distributions.h"
 #include "tests/support/program.h"
 
@@ -12,14 +9,11 @@ namespace {
 
 /// The numbers of every row after the header.
 std::vector<std::vector<double>> rows_of(const std::filesystem::path& path) {
-  std::ifstream in(path);
   std::vector<std::vector<double>> rows;
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) {
-    std::vector<double>& row = rows.emplace_back();
-    std::istringstream fields(line);
-    for (std::string field; std::getline(fields, field, ',');) row.push_back(std::stod(field));
+  const std::vector<std::string> lines = split(text_of(path), '\n');
+  for (size_t i = 1; i < lines.size(); ++i) {
+    rows.emplace_back();
+    for (const std::string& cell : split(lines[i], ',')) rows.back().push_back(std::stod(cell));
   }
   return rows;
 }
