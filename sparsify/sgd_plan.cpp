@@ -90,7 +90,8 @@ uint64_t SgdPlan::dense_exchanges() const {
 double SgdPlan::seconds(const LinkCost& link, int ranks, double density) const {
   double sum = 0;
   for (const Bucket& bucket : buckets)
-    sum += bucket.seconds(link, ranks, bucket.entries(density, volume(density)));
+    sum += bucket.seconds(link, ranks, bucket.entries(density, volume(density))) +
+           bucket.exchange->seconds_inside(link, ranks, bucket.elements());
   return sum;
 }
 

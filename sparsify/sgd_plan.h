@@ -30,7 +30,7 @@ struct SgdPlan {
   uint64_t bytes_sent(int ranks, double density) const;
   /// As Exchange::dense_exchanges().
   uint64_t dense_exchanges() const;
-  /// Seconds of the exchanges of such a step, as Exchange::seconds().
+  /// Seconds of the exchanges of such a step on a link that is the same between all ranks.
   double seconds(const LinkCost& link, int ranks, double density) const;
 
  private:

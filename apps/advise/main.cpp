@@ -92,9 +92,10 @@ std::vector<Accuracy> accuracies(const AdviseConfig& config) {
   return parse_accuracies(read_text(config.accuracy), config.accuracy);
 }
 
-/// What sums of n elements inside nodes of kNodeSetting ranks take, if these are nodes of the link,
+/// What sums of n elements take inside nodes of kNodeSetting ranks, if these are nodes of the link,
 /// in which messages take no time, or its racks.
-std::optional<Load> sums_inside(const AdviseConfig& config, size_t n) {
+std::optional<Load> sums_inside(const AdviseConfig& config, const ExchangeEntry& exchange,
+                                size_t n) {
   const auto node = static_cast<int>(config.settings.integer(kNodeSetting));
   if (config.link.empty() || node == 1) return std::nullopt;
   std::optional<Topology> inside;  // racks without ways between them
@@ -109,13 +110,11 @@ std::optional<Load> sums_inside(const AdviseConfig& config, size_t n) {
       return one.first.first * own / node != one.first.second * own / node;
     });
   }
-  const std::shared_ptr<Exchange> sum = dense_exchange().value(config.settings);
+  const std::shared_ptr<Exchange> made = exchange(config.settings);
   return Load{.seconds = [=](const LinkCost& between, int ranks) {
     LinkCost own = inside ? inside->cost(ranks) : LinkCost{};
     own.gamma = between.gamma;
-    const int members = std::min(node, ranks);  // an allreduce and a broadcast by a tree
-    return sum->seconds(own, members, n, n) +
-           tree_rounds(members) * (own.alpha + static_cast<double>(n) * own.beta);
+    return made->seconds_inside(own, ranks, n);
   }};
 }
 
@@ -192,11 +191,13 @@ void advise(Communicator& comm, const AdviseConfig& config) {
     for (Prediction& c : predictions(arena, flat, config.density, overlap, config.settings))
       if (c.dense && c.sparsifier == kDense) all.push_back(std::move(c));
   const int64_t node = config.settings.integer(kNodeSetting);
-  const auto found = std::ranges::find_if(all, [](const Prediction& c) {
-    return exchanges().find(sparsifiers().find(c.sparsifier).value.exchange).value.forms_nodes;
-  });
+  const auto exchange_of = [](const Prediction& c) -> const ExchangeEntry& {
+    return exchanges().find(sparsifiers().find(c.sparsifier).value.exchange).value;
+  };
+  const auto found =
+      std::ranges::find_if(all, [&](const Prediction& c) { return exchange_of(c).forms_nodes; });
   const size_t elements = flat > 0 ? flat : arena.size();
-  const std::optional<Load> inside = sums_inside(config, elements);
+  const std::optional<Load> inside = sums_inside(config, exchange_of(*found), elements);
   if (inside) found->loads.push_back(*inside);
   const Prediction in_nodes = *found;
   const bool left_out = !inside && node > comm.size();  // what its nodes take is not known

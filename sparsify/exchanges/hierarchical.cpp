@@ -4,9 +4,10 @@
 //
 // Bytes over all ranks, with N nodes: those of the inner exchange on N ranks, and inside the nodes
 // (P - N) (8 (d+1) + 16 + 4 d): an allreduce (half of its bytes with 16-bit `allreduce.values`),
-// the control word, a broadcast. Seconds: an allreduce and a broadcast of d inside the nodes, and
-// the inner exchange on N ranks.
+// the control word, a broadcast. Seconds: those of the inner exchange on N ranks, and inside the
+// nodes an allreduce and the broadcasts of the control word and of d by a tree.
 
+#include <algorithm>
 #include <optional>
 
 #include "comm/collectives/collectives.h"
@@ -79,6 +80,14 @@ class Hierarchical : public Exchange {
   }
   double seconds(const LinkCost& link, int ranks, size_t d, size_t k) const override {
     return inner_->seconds(link, nodes(ranks), d, k);
+  }
+  double seconds_inside(const LinkCost& own, int ranks, size_t d) const override {
+    const NodePlan all = plan(ranks);
+    size_t most = 1;  // ranks of a node
+    for (const int leader : all.leaders()) most = std::max(most, all.node_of(leader).size());
+    const int members = static_cast<int>(most);
+    return dense_->seconds(own, members, d, d) +
+           tree_rounds(members) * (2 * own.alpha + static_cast<double>(d) * own.beta);
   }
   bool sums_densely() const override { return inner_->sums_densely(); }
 
