@@ -22,7 +22,7 @@ struct Rule {
 
 std::vector<Rule> rules_in(const std::string& text) {
   std::vector<Rule> rules;
-  for (const std::string& rule : split(text, ',')) {
+  for (const std::string& rule : split(text + ",", ',')) {
     const size_t at = rule.rfind('=');
     check(at != std::string::npos && at > 0,
           "[train] density-of has \"{}\"; expected TENSOR=DENSITY, such as fc=0.1", rule);

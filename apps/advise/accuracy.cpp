@@ -52,7 +52,7 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
   std::vector<Accuracy> table;
   int number = 0;
   bool curves = false;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string& line : split(std::string(text) + "\n", '\n')) {
     if (++number == 1) {
       curves = line.size() > kHead.size();
       check(line.starts_with(kHead) && (!curves || line.substr(kHead.size()) == kCurves),
@@ -60,8 +60,7 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
       continue;
     }
     if (line.empty()) continue;
-    std::vector<std::string> cells = split(line, ',');
-    if (line.ends_with(',')) cells.emplace_back();  // no curve
+    const std::vector<std::string> cells = split(line + ",", ',');  // the last may be empty
     const size_t expected = curves ? 14 : 12;
     check(cells.size() == expected, "[advise] {}, line {}: {} cells; expected {}", source, number,
           cells.size(), expected);
@@ -85,7 +84,7 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
     read(10, row.dense_top1);
     if (curves && !cells[13].empty()) {
       read(12, row.images);
-      for (const std::string& top1 : split(cells[13], ';'))
+      for (const std::string& top1 : split(cells[13] + ";", ';'))
         read_text(top1, row.curve.emplace_back());
       check(row.images > 0 && std::ssize(row.curve) == row.epochs,
             "[advise] {}, line {}: expected images and a top-1 for each of {} epochs", source,

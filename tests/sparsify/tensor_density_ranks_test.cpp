@@ -108,6 +108,7 @@ TEST(TensorDensity, RefusesWhatNamesNoTensorOrDensity) {
             std::string::npos);
   EXPECT_EQ(error(by_tensor("fc")),
             "[train] density-of has \"fc\"; expected TENSOR=DENSITY, such as fc=0.1");
+  EXPECT_NE(error(by_tensor("fc=0.1,")).find("density-of has \"\";"), std::string::npos);
   for (const char* wrong : {"fc=0", "fc=2", "fc=x", "fc=", "fc=0.1x"})
     EXPECT_EQ(
         error(by_tensor(wrong)),

@@ -71,7 +71,8 @@ TEST(Accuracy, AWrongTableNamesTheLine) {
   const auto error = [](const std::string& text) {
     return error_text<UserError>([&] { parse_accuracies(text, "here.csv"); });
   };
-  EXPECT_NE(error("a,b\n").find("here.csv: expected the columns"), std::string::npos);
+  for (const char* wrong : {"a,b\n", ""})
+    EXPECT_NE(error(wrong).find("here.csv: expected the columns"), std::string::npos);
   EXPECT_NE(error(table("topk,,net\n")).find("here.csv, line 2: 3 cells"), std::string::npos);
   EXPECT_NE(error(table("topk,,net,c,4,32,x,10,1,0.8,0.8,a\n")).find("line 2: x is no number"),
             std::string::npos);
