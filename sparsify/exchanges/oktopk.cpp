@@ -5,7 +5,7 @@
 //   2. Owners keep the sums above a global threshold and send them to all ranks.
 //   Selected entries that the result lacks go back to the residual of their rank.
 // Every `oktopk.exact_every` steps, and when counts are far off, thresholds and regions are
-// computed exactly; see threshold_tracker.h.
+// computed exactly; see oktopk_state.h.
 //
 // Bytes over all ranks: 8 P (P-1) + 24 P (P-1) + those of the entries. In a step
 // that is not exact, k (P-1) entries go to their owners and k (P-1) from there: 16 k (P-1) bytes if
@@ -20,7 +20,6 @@
 #include "sparsify/exchanges/gathering_exchange.h"
 #include "sparsify/exchanges/oktopk_state.h"
 #include "sparsify/exchanges/process_sum.h"
-#include "sparsify/exchanges/threshold_tracker.h"
 #include "sparsify/exchanges/topk_merge.h"
 #include "sparsify/kernels/magnitude.h"
 #include "sparsify/sparsifier.h"

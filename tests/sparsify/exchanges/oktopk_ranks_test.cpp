@@ -1,5 +1,4 @@
 #include "sparsify/exchanges/oktopk_state.h"
-#include "sparsify/exchanges/threshold_tracker.h"
 #include "tests/support/ranks/exchange_rig.h"
 #include "tests/support/ranks/ranks.h"
 
