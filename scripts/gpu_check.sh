@@ -169,7 +169,7 @@ if wanted train; then
   first_losses gpu-a --device cuda --precision bf16 --deterministic
   first_losses gpu-b --device cuda --precision bf16 --deterministic
   hash_of() { result "$runs/$1" weights_hash; }
-  [[ -n $(hash_of gpu-a) && $(hash_of gpu-a) == "$(hash_of gpu-b)" ]] || failed=1
+  same_weights "$runs/gpu-a" "$runs/gpu-b" || failed=1
   paste -d, "$output"/losses-{cpu-f32,gpu-f32,gpu-bf16}.csv | tee "$output/losses.csv" | tail -n 3
   # relative difference to the CPU in each step: at most 1e-3 in f32, 5e-2 in bf16
   awk -F, 'function off(a, b) { return (a > b ? a - b : b - a) / b }
@@ -209,7 +209,7 @@ if wanted train; then
     running=''
     [[ $(result "$runs/$name-cut" stopped) == True ]] || failed=1
     within "${long[@]}" --name "$name-cut" >>"$output/train-$name-cut.txt" 2>&1 || failed=1
-    [[ -n $(hash_of "$name") && $(hash_of "$name") == "$(hash_of "$name-cut")" ]] || failed=1
+    same_weights "$runs/$name" "$runs/$name-cut" || failed=1
     echo "$name: $(hash_of "$name"), resumed $(hash_of "$name-cut")" | tee -a "$output/resumed.txt"
   }
   resumes whole --batch-size 64 --max-steps 5000

@@ -1,5 +1,5 @@
 # Shared by shell scripts: prints their help; changes to the root of the repository; defines
-# path_of, say, die, skip, environment, result, train_once and quietly.
+# path_of, say, die, skip, environment, result, same_weights, train_once and quietly.
 # shellcheck shell=bash
 set -euo pipefail
 # --help prints the comment at the top of the script
@@ -34,6 +34,13 @@ environment() { python3 -m venv "$1" && "$1/bin/pip" install -qq --retries 1 "${
 result() {
   [[ ! -e $1/summary.json ]] || python3 -c 'import json, sys
 print(json.load(open(sys.argv[1])).get(sys.argv[2], ""))' "$1/summary.json" "$2"
+}
+
+# same_weights FOLDER FOLDER: whether both runs have ended, with equal weights
+same_weights() {
+  local hash
+  hash=$(result "$1" weights_hash)
+  [[ -n $hash && $hash == "$(result "$2" weights_hash)" ]]
 }
 
 # train_once TRAIN FOLDER OPTION...: begins or continues the run of a folder, unless it is finished

@@ -31,7 +31,7 @@ if [[ ! -e $out/cut/summary.json ]]; then
   [[ ! -e $out/cut/summary.json ]] || die "the run ended before it was killed"
 fi
 run cut "${short[@]}"
-[[ -n $(hash_of whole) && $(hash_of whole) == "$(hash_of cut)" ]] ||
+same_weights "$out/whole" "$out/cut" ||
   die "the killed and resumed run ends in $(hash_of cut), the other in $(hash_of whole)"
 echo "killed within an epoch and resumed: $(hash_of cut), equal to the uninterrupted run"
 

@@ -2,7 +2,8 @@
 # convert.py: files of torch.save become safetensors with the same names, shapes and bits; nothing
 # in them is executed. A .pth file given to --pretrained names the command, and its output trains.
 # Files like those of PyTorch are made without it; convert_torch_test.sh has files of its own.
-set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 # shellcheck source=tests/support/programs/said.sh
 . tests/support/programs/said.sh
 thinwire=$PWD/scripts/thinwire
@@ -128,7 +129,6 @@ open("oldcut.pth", "wb").write(open("old.pth", "rb").read()[:5000])
 EOF
 
 # --pretrained says how to convert, and takes what comes out
-sum() { sed -n 's/.*"weights_hash": //p' "$1/summary.json"; }
 for file in net old; do
   code=0
   "$train" --model mlp --pretrained "$work/$file.pth" 2>"$work/said" >/dev/null || code=$?
@@ -140,7 +140,7 @@ for file in net old; do
   "$train" --model mlp --pretrained "$work/$file.safetensors" --epochs 0 --eval-every never \
     --threads-per-rank 1 --output-dir "$work" --name "$file" >"$work/said"
   grep -q 'begin with module., which is dropped' "$work/said"
-  [[ $(sum "$work/$file") == $(sum "$work/run") ]]
+  same_weights "$work/$file" "$work/run"
 done
 [[ ! -e $work/harmed && ! -e harmed ]] || { echo "a file was executed"; exit 1; }
 

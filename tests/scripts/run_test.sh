@@ -2,7 +2,8 @@
 # thinwire run: faults of ranks, launchers and disks end with the bits of a run left alone; errors
 # that a retry does not cure end it; progress begins the count anew; hosts that do not answer are
 # left out, and a step keeps its images.
-set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 # shellcheck source=tests/support/programs/said.sh
 . tests/support/programs/said.sh
 bin=$(realpath "${TW_BUILD:-build}/bin")
@@ -52,8 +53,9 @@ run() {
   cat "$work/runs/$name.starts" "$work/said"
   exit 1
 }
-hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$work/runs/$1/summary.json"; }
-same_bits() { [[ $(hash_of "$1") == "$(hash_of alone)" ]] || { echo "$1: other bits" && exit 1; }; }
+same_bits() {
+  same_weights "$work/runs/$1" "$work/runs/alone" || { echo "$1: other bits" && exit 1; }
+}
 faulty() { echo "$work/faulty" "$1" "$2" "$work/runs/$3"; }
 mkdir "$work/runs"
 threads=("$bin/train" --workers 2)

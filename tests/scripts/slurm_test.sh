@@ -2,7 +2,8 @@
 # The Slurm example trains on the tasks that srun starts, with the bits of as many threads; tasks
 # that MPI does not join end with one line. Before the time limit it queues the job again, and the
 # next start goes on, on other tasks. An emulated srun sets Slurm's variables.
-set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 build=${TW_BUILD:-build}
 grep -q TW_WITH_MPI "$build/compile_commands.json" || { echo "built without MPI" && exit 77; }
 work=$(mktemp -d)
@@ -29,7 +30,6 @@ grep -qxF "srun --mpi=pmi2 $build/bin/train --threads-per-rank 4 --resume auto -
   "$work/log"
 grep -q '^4 ranks x 4 threads' "$work/log"
 options=(--model lenet --dataset shapes --max-steps 5 --epochs 1 --output-dir "$work/runs")
-hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$work/runs/$1/summary.json"; }
 
 "$build/bin/train" --workers 2 --threads-per-rank 1 --name threads "${options[@]}" >"$work/log"
 PATH=$work/bin:$PATH BIN=$build/bin SLURM_CPUS_PER_TASK=1 \
@@ -37,7 +37,7 @@ PATH=$work/bin:$PATH BIN=$build/bin SLURM_CPUS_PER_TASK=1 \
   cat "$work/log"
   exit 1
 }
-[[ $(hash_of slurm) == "$(hash_of threads)" ]] || { echo "other bits than threads" && exit 1; }
+same_weights "$work"/runs/{slurm,threads} || { echo "other bits than threads" && exit 1; }
 
 code=0
 PATH=$work/bin:$PATH BIN=$build/bin PMI=none \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Four ranks on two machines, started by mpirun over ssh, have the bits of four threads. The
 # machines are network namespaces with an sshd each, host names of their own and a key of the test.
-set -euo pipefail
-skip() { echo "skipped: $1" && exit 77; }
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 build=$(realpath "${TW_BUILD:-build}")
 grep -q TW_WITH_MPI "$build/compile_commands.json" || skip "built without MPI"
 [[ $(mpirun --version 2>&1) == *HYDRA* ]] || skip "mpirun is not that of MPICH"
@@ -83,7 +83,6 @@ done
 
 options=(--model lenet --dataset shapes --max-steps 5 --epochs 1 --threads-per-rank 1
   --output-dir "$work/runs" --sparsifier topk)
-hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$work/runs/$1/summary.json"; }
 "$build/bin/train" --workers 4 --name threads "${options[@]}" >"$work/log"
 cat >"$work/on_machine_1" <<'RUN'
 #!/bin/sh
@@ -101,4 +100,4 @@ HYDRA_LAUNCHER_EXEC=$work/ssh IFACE=eth0 BIN=$build/bin \
 [[ $(grep -c 'Accepted publickey' "$work/sshd_log_2") -ge 3 ]] || {
   echo "no rank on machine 2" && exit 1
 }
-[[ $(hash_of ssh) == "$(hash_of threads)" ]] || { echo "other bits than threads" && exit 1; }
+same_weights "$work"/runs/{ssh,threads} || { echo "other bits than threads" && exit 1; }

@@ -2,8 +2,8 @@
 # Ranks on two machines without a common disk: checkpoints, resumes and validations have the bits of
 # threads on one machine, and a file that one machine lacks is named before the first step. Machine
 # 2 is a mount namespace with an empty disk over the output folder; `ssh` enters it.
-set -euo pipefail
-skip() { echo "skipped: $1" && exit 77; }
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 build=$(realpath "${TW_BUILD:-build}")
 grep -q TW_WITH_MPI "$build/compile_commands.json" || skip "built without MPI"
 [[ $(mpirun --version 2>&1) == *HYDRA* ]] || skip "mpirun is not that of MPICH"
@@ -53,10 +53,7 @@ machines() {
 }
 same() {
   for run in "$@"; do
-    [[ $(grep weights_hash "$runs/$run/summary.json") == \
-      $(grep weights_hash "$runs/$1/summary.json") ]] || {
-      echo "other bits: $run than $1" && exit 1
-    }
+    same_weights "$runs/$run" "$runs/$1" || { echo "other bits: $run than $1" && exit 1; }
   done
 }
 
