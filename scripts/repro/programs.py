@@ -11,7 +11,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from runs import kept
+from runs import build, kept
 
 from . import ROOT
 
@@ -66,11 +66,9 @@ def command(row, settings, more=()):
     return words + flags(given) + list(more)
 
 
-def versions(row, settings):
-    """What the program of a row prints for --version."""
-    done = subprocess.run([settings.bin / row.program.split()[0], "--version"], text=True,
-                          capture_output=True, check=False)
-    return done.stdout.strip()
+def build_of(row, settings):
+    """The build of the program of a row."""
+    return build.of_program(settings.bin / row.program.split()[0])
 
 
 def missing_data(plan, settings):

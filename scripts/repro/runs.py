@@ -150,7 +150,7 @@ class Result(Folder):
         notes.setdefault("starts", []).append(
             datetime.datetime.now().astimezone().isoformat(timespec="seconds"))
         notes |= {"label": self.row.label, "options": self.options,
-                  "versions": programs.versions(self.row, self.settings),
+                  "build": programs.build_of(self.row, self.settings),
                   "machine": self.settings.machine,
                   "command": words}
         write(self.folder / "repro.json", notes)

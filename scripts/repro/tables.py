@@ -43,7 +43,7 @@ def origin(results):
         return "; ".join(dict.fromkeys(texts))
 
     machines = distinct(machine_text(result.notes["machine"]) for result in done)
-    builds = [build.of_text(result.notes["versions"]) for result in done]
+    builds = [build.of_notes(result.notes) for result in done]
     commits = distinct(one["commit"] + f" ({one['date']})" * (one["date"] != "unknown")
                        for one in builds)
     compilers = distinct(one["compiler"] for one in builds)
@@ -70,7 +70,7 @@ def runs_of(results):
         for result in each:
             if result.row.seeded and result.finished:
                 config = read_json(result.folder / "config.json") or {}
-                commit = build.of_text(result.notes["versions"])["commit"]
+                commit = build.of_notes(result.notes)["commit"]
                 lines.append([result.row.label, str(result.seed),
                               machine_text(result.notes["machine"]), commit,
                               config.get("precision", "–")])

@@ -9,9 +9,12 @@ LINES = {"commit": r"^commit (\S+)", "date": r"^date (\S+)", "compiler": r"^((?:
          "cpu": r"^CPU (.+)"}
 
 
-def of_text(versions):
-    """{commit, date, compiler, cpu} of kept results, which have what programs print for --version.
-    Older programs print no date and no CPU."""
+def of_notes(notes):
+    """{commit, date, compiler, cpu} of a result of repro. Those of version 0.3.0 and older have
+    what programs print for --version, some without date and CPU."""
+    if "build" in notes:
+        return notes["build"]
+    versions = notes["versions"]
     found = {name: re.search(text, versions, flags=re.M) for name, text in LINES.items()}
     return {name: one.group(1) if one else "unknown" for name, one in found.items()}
 

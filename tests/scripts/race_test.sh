@@ -81,7 +81,7 @@ methods='' race run --link none --epochs 1 --dry-run >"$work/said"
 expect "$work/said" "from-tomorrow is left out: train has no --flag-of-tomorrow"
 expect "$work/said" "set-of-tomorrow is left out: train has no setting allreduce.tomorrow"
 for name in dense topk own mine threshold layerwise_topk ternary topk-trimmed; do
-  expect "$work/said" "none/$name seed 1: P = 2, 1 epochs, 20 steps"
+  expect "$work/said" "none/$name seed 1: P = 2, 1 epoch, 20 steps"
 done
 expect "$work/said" "--sparsifier topk --selector mine"
 methods=topk,topk-trimmed race run --link 20Mbit,1ms --dry-run >"$work/said"

@@ -75,7 +75,7 @@ class Entry:
         self.method, self.trainings, self.shorts = method, trainings, shorts
         first = (trainings or shorts)[0]
         self.label = first.notes["label"]  # the options of the method as typed
-        self.config, self.build = first.config, build.of_text(first.notes["versions"])
+        self.config, self.build = first.config, build.of_notes(first.notes)
         self.mib_per_step = statistics.fmean(one.record["mib_per_step"]
                                              for one in trainings or [first])
         self.folders = [one.folder for one in shorts or trainings]  # of the runs of the seconds

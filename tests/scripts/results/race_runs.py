@@ -50,7 +50,8 @@ def write(folder, method, seconds, compute, machine, at="10", label=""):
                           "train_seconds": each * EPOCHS, "steps_of_epochs": [STEPS] * EPOCHS}],
              "repro": {"label": " ".join(["--sparsifier", *words]),
                        "options": {"seed": 1, **({"link": link} if link else {})},
-                       "versions": "thinwire\ncommit abc",
+                       "build": {"commit": "abc", "date": "unknown", "compiler": "unknown",
+                                 "cpu": "unknown"},
                        "machine": {"cpu": machine, "cores": 2, "gpu": "none"}}}
     for name, content in files.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
