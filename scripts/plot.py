@@ -57,7 +57,7 @@ def label_of(run):
         return run.name
     name = config.get("name") or run.name
     kind = config.get("sparsifier", "")
-    if kind and kind not in settings.DENSE and "density" in config:
+    if kind and kind not in settings.WITHOUT_DENSITY and "density" in config:
         kind += f" {config['density']:g}"
     return f"{name} ({kind})" if kind and kind != name else name
 

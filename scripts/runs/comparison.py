@@ -109,8 +109,7 @@ def padded(text, size, to_left):
 
 
 def setting(values, key):
-    # dense methods send all entries
-    without = key.startswith("density") and values.get("sparsifier") in settings.DENSE
+    without = key.startswith("density") and values.get("sparsifier") in settings.WITHOUT_DENSITY
     return settings.text(values[key]) if key in values and not without else None
 
 

@@ -9,7 +9,8 @@ BUILD = ("commit", "date", "cpu")  # runs that differ in nothing else are alike
 TELLING = ("sparsifier", "density", "selector", "exchange", "model", "dataset", "ranks",
            "batch_size", "lr", "link", "precision", "seed")
 
-DENSE = ("dense", "bsp")  # sparsifiers that send everything
+DENSE = ("dense", "bsp")  # sparsifiers that send the gradient as it is
+WITHOUT_DENSITY = (*DENSE, "powersgd", "quantized")
 LONGEST = 60  # label of a group
 
 
@@ -120,7 +121,8 @@ def labels(runs, firsts, differing):
     for without in (("density",), ()):
         names = [", ".join(filter(None, [
             part(key, values) for key in keys
-            if key not in without or values.get("sparsifier") not in DENSE])) for values in firsts]
+            if key not in without or values.get("sparsifier") not in WITHOUT_DENSITY]))
+                 for values in firsts]
         if len(set(names)) == len(names) and all(names) and max(map(len, names)) <= LONGEST:
             return names
     names = [run.name for run in runs]

@@ -72,6 +72,10 @@ expect '^val_top1 +0\.[0-9]{4} +0\.[0-9]{4}$'
 scripts/compare.py "$runs/dense" "$runs/stopped" --markdown >"$work/said"
 expect '^\| run \| sparsifier \| density \| link \| state '
 expect '^\| dense \| dense \| – \| 100Mbit,1ms \| finished '
+cp -r "$runs/dense" "$work/quantized"
+sed -i 's/"sparsifier": "dense"/"sparsifier": "quantized"/' "$work/quantized/config.json"
+scripts/compare.py "$work/quantized" "$runs/stopped" --markdown >"$work/said"
+expect '^\| quantized \| quantized \| – '
 python3 - "$runs" <<'PY'
 import csv
 import io
