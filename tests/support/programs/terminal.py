@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""terminal.py [--columns N[,N...]] [--after TEXT] [--interrupt SECONDS] COMMAND...: runs a command
-on a terminal of N columns and prints all that it wrote there, with `ESC` for escape characters and
-`CR` for carriage returns. With several N, the width changes every half second; a line `COLUMNS N`
-tells where. --interrupt presses Ctrl-C. Times count from the first output, or that of TEXT. Exits
-with the code of the command."""
+"""terminal.py [--columns N[,N...]] [--after TEXT] [--interrupt SECONDS] [--until TEXT] COMMAND...:
+runs a command on a terminal of N columns and prints all that it wrote there, with `ESC` for escape
+characters and `CR` for carriage returns. With several N, the width changes every half second; a
+line `COLUMNS N` tells where. --interrupt presses Ctrl-C, not before the output of the TEXT of
+--until. Times count from the first output, or that of the TEXT of --after. Exits with the code of
+the command."""
 
 import argparse
 import fcntl
@@ -25,6 +26,7 @@ def main():
     parser.add_argument("--columns", default="80")
     parser.add_argument("--after", default="")
     parser.add_argument("--interrupt", type=float)
+    parser.add_argument("--until", default="")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     widths = [int(text) for text in options.columns.split(",")]
@@ -40,7 +42,8 @@ def main():
     while True:
         ready, _, _ = select.select([terminal], [], [], 0.1)
         now = time.monotonic()
-        if options.interrupt and began and now - began > options.interrupt:
+        late = options.interrupt and began and now - began > options.interrupt
+        if late and options.until in "".join(written):
             os.write(terminal, b"\x03")
             options.interrupt = None
         try:

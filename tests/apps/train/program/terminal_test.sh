@@ -19,8 +19,9 @@ run=("$train" --model lenet --precision f32 --threads-per-rank 1 --workers 2 --e
 on_terminal=(python3 "$source/tests/support/programs/terminal.py")
 
 # ends with a signal: the length of the run does not depend on the speed of the machine
-"${on_terminal[@]}" --columns 60,40,200,60 --after ETA --interrupt 3 "${run[@]}" --name terminal \
-  >"$work/said" && fail "Ctrl-C: exit code 0" || [[ $? == 3 ]] || fail "another exit code than 3:"
+"${on_terminal[@]}" --columns 60,40,200,60 --after ETA --interrupt 3 --until validating \
+  "${run[@]}" --name terminal >"$work/said" && fail "Ctrl-C: exit code 0" || [[ $? == 3 ]] ||
+  fail "another exit code than 3:"
 python3 - "$work/said" <<'PY' || fail "on a terminal:"
 import re
 import sys
