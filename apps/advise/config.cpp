@@ -41,7 +41,7 @@ OptionTable AdviseConfig::table() {
         "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms, or a file.json of links that are not alike; "
         "default: measured");
   t.add("ranks-per-node", ranks_per_node,
-        "ranks that share an emulated link; also the default of hierarchical.node",
+        std::string("ranks that share an emulated link; also the default of ") + kNodeSetting,
         {.least = 1, .most = 4096, .default_of = kNodeSetting});
   t.add("alpha", alpha, "seconds per message; 0: from --link, or measured");
   t.add("beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");

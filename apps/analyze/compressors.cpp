@@ -5,6 +5,7 @@
 
 #include "apps/analyze/replay.h"
 #include "apps/analyze/subcommands.h"
+#include "apps/common/resolve.h"
 #include "apps/common/version.h"
 #include "engine/core/error.h"
 #include "engine/core/text.h"
@@ -17,7 +18,7 @@ namespace {
 struct CompressorOptions {
   std::vector<std::string> files;
   std::string sparsifiers, csv;
-  std::vector<double> densities{0.001};
+  std::vector<double> densities{kDensity};
   int64_t iterations = 3, threads = 1, seed = 1;
   Settings settings = default_settings();
 };

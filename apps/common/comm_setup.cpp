@@ -12,7 +12,7 @@ void CommOptions::add_to(OptionTable& t) {
   t.add("link", link,
         "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms, or those of a file.json");
   t.add("ranks-per-node", ranks_per_node,
-        "ranks that share a node and its link; also the default of hierarchical.node",
+        std::string("ranks that share a node and its link; also the default of ") + kNodeSetting,
         {.least = 1, .most = 4096, .default_of = kNodeSetting, .given = &ranks_given});
   t.add("comm-timeout", comm_timeout,
         "seconds that a rank waits for another before the run ends; 0: no limit");

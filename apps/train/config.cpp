@@ -1,6 +1,6 @@
 #include "apps/train/config.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -166,8 +166,9 @@ OptionTable TrainConfig::table() {
         {.most = 1, .excludes_least = true});
   t.add(
       "density-warmup", density_warmup,
-      "densities of the first epochs, one per epoch; none; auto: those of 0.015625,0.004 that are "
-      "above --density",
+      fmt::format("densities of the first epochs, one per epoch; none; auto: those of {} that are "
+                  "above --density",
+                  fmt::join(kWarmupDensities, ",")),
       {.most = 1, .excludes_least = true, .none = "auto", .empty_list = "none"});
   t.add("selector", selector, "replaces the sparsifier's selector (see --list)",
         {.suggestions = selectors().names()});
@@ -176,7 +177,7 @@ OptionTable TrainConfig::table() {
   t.add("scope", scope, "select from the whole gradient or from each tensor (layer)",
         {.none = "auto"});
   t.add("momentum-correction", momentum_correction,
-        "momentum on each rank before the selection, not after the exchange; auto: for dgc",
+        "momentum on each rank before the selection, not after the exchange; auto: as published",
         {.none = "auto"});
   t.add("bucket-mib", bucket_mib,
         "with --scope layer: neighbouring tensors form buckets of at least this size",
@@ -206,8 +207,9 @@ OptionTable TrainConfig::table() {
   t.add("lr-schedule", lr_schedule, "how the learning rate decays");
   t.add("lr-milestones", lr_milestones, "epochs at which `step` multiplies the rate by 0.1");
   t.add("warmup-epochs", warmup_epochs,
-        "epochs of linear learning-rate warm-up, raised every step; auto: 2, at most a fifth of "
-        "--epochs",
+        fmt::format("epochs of linear learning-rate warm-up, raised every step; auto: {}, at most "
+                    "{} of --epochs",
+                    std::size(kWarmupDensities), kMostWarmup),
         {.none = "auto"});
   t.add("warmup-from", warmup_from, "fraction of the learning rate at which warm-up starts",
         {.most = 1});

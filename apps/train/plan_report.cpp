@@ -243,11 +243,10 @@ void report_warmup(Console& console, const TrainConfig& config, int64_t epochs) 
   other.epochs = config.epochs;
   resolve_warmup(other);
   const bool cut = epochs < config.epochs && static_cast<double>(epochs) <= *config.warmup_epochs;
-  console.paragraph(
-      "learning-rate warm-up: the first {:.3g} of {} epoch{}{}{}", *config.warmup_epochs,
-      config.epochs, config.epochs == 1 ? "" : "s",
-      config.warmup_epochs == other.warmup_epochs ? " (auto: 2, at most a fifth)" : "",
-      cut ? "; --max-steps ends the run before its end" : "");
+  console.paragraph("learning-rate warm-up: the first {:.3g} of {} epoch{}{}{}",
+                    *config.warmup_epochs, config.epochs, config.epochs == 1 ? "" : "s",
+                    config.warmup_epochs == other.warmup_epochs ? " (auto)" : "",
+                    cut ? "; --max-steps ends the run before its end" : "");
 }
 
 /// What a validation normalises with.

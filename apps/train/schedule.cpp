@@ -6,13 +6,6 @@
 
 namespace tw {
 
-namespace {
-
-constexpr double kWarmupDensities[] = {0.015625, 0.004};
-constexpr double kMostOfRun = 0.2;
-
-}  // namespace
-
 void resolve_warmup(TrainConfig& config) {
   if (!config.density_warmup) {
     std::vector<double>& densities = config.density_warmup.emplace();
@@ -21,7 +14,7 @@ void resolve_warmup(TrainConfig& config) {
   }
   if (!config.warmup_epochs)
     config.warmup_epochs = std::min(static_cast<double>(std::size(kWarmupDensities)),
-                                    kMostOfRun * static_cast<double>(config.epochs));
+                                    kMostWarmup * static_cast<double>(config.epochs));
 }
 
 double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, int64_t batches) {

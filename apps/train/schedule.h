@@ -7,9 +7,12 @@
 
 namespace tw {
 
-/// Sets density_warmup and warmup_epochs where they are not. The density warm-up is 0.015625 and
-/// 0.004, without values that are not above the density. The learning rate rises for the two epochs
-/// that both values take, at most for a fifth of the epochs.
+inline constexpr double kWarmupDensities[] = {0.015625, 0.004};
+inline constexpr double kMostWarmup = 0.2;  ///< of the epochs
+
+/// Sets density_warmup and warmup_epochs where they are not. The density warm-up is
+/// kWarmupDensities, without values that are not above the density. The learning rate rises for the
+/// epochs that all of them take, at most for kMostWarmup.
 void resolve_warmup(TrainConfig& config);
 
 /// Learning rate of `batch` (of `batches`) in `epoch`. Warm-up raises it linearly, step by step,

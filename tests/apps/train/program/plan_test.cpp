@@ -138,7 +138,7 @@ TEST(Plan, RefusesWhatTheRunRefuses) {
 
 TEST(Plan, TellsTheWarmupOfTheLearningRate) {
   has(plan("--model mlp"), "learning-rate warm-up: the first 2 of 10 epochs");
-  has(plan(kTopk + "--epochs 3"), "learning-rate warm-up: the first 0.6 of 3 epochs (auto:");
+  has(plan(kTopk + "--epochs 3"), "learning-rate warm-up: the first 0.6 of 3 epochs (auto)");
   lacks(plan("--model mlp --warmup-epochs 0"), "learning-rate warm-up");
   const std::string cut = "--max-steps ends the run before its end";
   has(plan("--model mlp --max-steps 20"), cut);
