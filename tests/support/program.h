@@ -76,9 +76,10 @@ inline std::vector<std::map<std::string, std::string>> table_rows(
   const std::vector<std::string> lines = split(text_of(path), '\n');
   for (size_t i = 1; i < lines.size(); ++i) {
     rows.emplace_back();
-    const std::vector<std::string> cells = split(lines[i], ',');
-    for (size_t at = 0; const std::string& name : split(lines[0], ','))
-      rows.back()[name] = at < cells.size() ? cells[at++] : "";
+    const std::vector<std::string> names = split(lines[0], ','), cells = split(lines[i] + ",", ',');
+    EXPECT_EQ(cells.size(), names.size()) << path << ": " << lines[i];
+    for (size_t at = 0; at < std::min(cells.size(), names.size()); ++at)
+      rows.back()[names[at]] = cells[at];
   }
   return rows;
 }
