@@ -106,7 +106,7 @@ class Exchange {
   /// Seconds of run() and publish() by the cost model, with k entries a rank and the same indices
   /// on all ranks: their sum has k entries, too. NaN where a library's collective has no model.
   virtual double seconds(const LinkCost& link, int ranks, size_t d, size_t k) const = 0;
-  /// Seconds of messages inside nodes, over links of their own, which seconds() lacks.
+  /// Seconds inside nodes, over links of their own, which seconds() lacks; NaN as there.
   virtual double seconds_inside(const LinkCost&, int /*ranks*/, size_t /*d*/) const { return 0; }
   /// Whether seconds() depends on the collective of dense sums that the settings name.
   virtual bool sums_densely() const { return false; }

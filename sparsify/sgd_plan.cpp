@@ -87,11 +87,12 @@ uint64_t SgdPlan::dense_exchanges() const {
   return most;
 }
 
-double SgdPlan::seconds(const LinkCost& link, int ranks, double density) const {
+double SgdPlan::seconds(const LinkCost& link, const LinkCost& own, int ranks,
+                        double density) const {
   double sum = 0;
   for (const Bucket& bucket : buckets)
     sum += bucket.seconds(link, ranks, bucket.entries(density, volume(density))) +
-           bucket.exchange->seconds_inside(link, ranks, bucket.elements());
+           bucket.exchange->seconds_inside(own, ranks, bucket.elements());
   return sum;
 }
 

@@ -30,8 +30,8 @@ struct SgdPlan {
   uint64_t bytes_sent(int ranks, double density) const;
   /// As Exchange::dense_exchanges().
   uint64_t dense_exchanges() const;
-  /// Seconds of the exchanges of such a step on a link that is the same between all ranks.
-  double seconds(const LinkCost& link, int ranks, double density) const;
+  /// Seconds of the exchanges of such a step. `own`: the link of ranks of one node.
+  double seconds(const LinkCost& link, const LinkCost& own, int ranks, double density) const;
 
  private:
   Volume volume_ = Volume::exactly_k;

@@ -329,8 +329,11 @@ int thinwire_reducer_seconds(const thinwire_reducer* reducer, const char* link, 
     check(density > 0 && density <= 1, "[thinwire] a density of {}", density);
     const SgdPlan plan(reducer->mean->arena(), reducer->config, reducer->settings,
                        reducer->machines);
-    *seconds = plan.seconds(parse_link(link).cost(reducer->group.base.size()),
-                            reducer->group.base.size(), density);
+    const int ranks = reducer->group.base.size();
+    const Topology topology = parse_link(link);
+    const LinkCost between = topology.cost(ranks);
+    *seconds =
+        plan.seconds(between, topology.ranks_per_node > 1 ? LinkCost{} : between, ranks, density);
   });
 }
 

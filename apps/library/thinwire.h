@@ -140,8 +140,8 @@ THINWIRE_API int thinwire_reducer_load(thinwire_reducer* reducer, const void* st
    depends on the gradients may send others. */
 THINWIRE_API int thinwire_reducer_bytes(const thinwire_reducer* reducer, double density,
                                         uint64_t* bytes);
-/* Predicted seconds of such a step's exchange on a link, such as "1Gbit,0.1ms", between all ranks.
- */
+/* Predicted seconds of such a step's exchange on a link: "1Gbit,0.1ms" between all ranks, or a
+   file, inside whose nodes messages take no time. */
 THINWIRE_API int thinwire_reducer_seconds(const thinwire_reducer* reducer, const char* link,
                                           double density, double* seconds);
 THINWIRE_API void thinwire_reducer_free(thinwire_reducer* reducer);

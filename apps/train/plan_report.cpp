@@ -81,7 +81,7 @@ RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::M
     plan.stages.push_back({.density = density,
                            .entries = plan.sgd.entries(density),
                            .bytes_sent = plan.sgd.bytes_sent(ranks, density),
-                           .seconds = link ? plan.sgd.seconds(*link, ranks, density)
+                           .seconds = link ? plan.sgd.seconds(*link, *link, ranks, density)
                                            : std::numeric_limits<double>::quiet_NaN()});
   if (steps_per_epoch == 0) return plan;
   if (config.max_steps > 0) {

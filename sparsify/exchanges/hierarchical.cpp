@@ -83,9 +83,10 @@ class Hierarchical : public Exchange {
   }
   double seconds_inside(const LinkCost& own, int ranks, size_t d) const override {
     const NodePlan all = plan(ranks);
-    size_t most = 1;  // ranks of a node
-    for (const int leader : all.leaders()) most = std::max(most, all.node_of(leader).size());
-    const int members = static_cast<int>(most);
+    std::vector<int> sizes(static_cast<size_t>(ranks));  // of nodes, by leader
+    int members = 1;
+    for (int rank = 0; rank < ranks; ++rank)
+      members = std::max(members, ++sizes[static_cast<size_t>(all.leader(rank))]);
     return dense_->seconds(own, members, d, d) +
            tree_rounds(members) * (2 * own.alpha + static_cast<double>(d) * own.beta);
   }

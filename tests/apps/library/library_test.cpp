@@ -124,6 +124,10 @@ TEST(Library, PredictsBytesAndSecondsOfAStep) {
     // four hops of a tree and its broadcast, each a latency; 60 entries of 8 bytes
     EXPECT_NEAR(slow, 4e-3, 4e-4);
     EXPECT_LT(fast, 1e-5);
+    // inside one node: six messages of a ring, and two of a tree for the status and for the sum
+    LibraryRig node(group, R"({"sparsifier": "hierarchical"})");
+    ASSERT_EQ(thinwire_reducer_seconds(node.reducer, "100Gbit,1ms", 0.1, &slow), THINWIRE_OK);
+    EXPECT_NEAR(slow, 10e-3, 1e-4);
   });
   EXPECT_EQ(sent, predicted);
 }
