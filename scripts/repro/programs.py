@@ -11,7 +11,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from runs import build, kept
+from runs import build, kept, told_by
 
 from . import ROOT
 
@@ -67,8 +67,9 @@ def command(row, settings, more=()):
 
 
 def build_of(row, settings):
-    """The build of the program of a row."""
-    return build.of_program(settings.bin / row.program.split()[0])
+    """The build of the program of a row; `versions` is a text that has its libraries, too."""
+    program = settings.bin / row.program.split()[0]
+    return {**build.of_program(program), "versions": told_by(program, "--version").strip()}
 
 
 def missing_data(plan, settings):
