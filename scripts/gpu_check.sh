@@ -168,7 +168,6 @@ if wanted train; then
   first_losses gpu-bf16 --device cuda --precision bf16
   first_losses gpu-a --device cuda --precision bf16 --deterministic
   first_losses gpu-b --device cuda --precision bf16 --deterministic
-  hash_of() { result "$runs/$1" weights_hash; }
   same_weights "$runs/gpu-a" "$runs/gpu-b" || failed=1
   paste -d, "$output"/losses-{cpu-f32,gpu-f32,gpu-bf16}.csv | tee "$output/losses.csv" | tail -n 3
   # relative difference to the CPU in each step: at most 1e-3 in f32, 5e-2 in bf16
@@ -210,7 +209,8 @@ if wanted train; then
     [[ $(result "$runs/$name-cut" stopped) == True ]] || failed=1
     within "${long[@]}" --name "$name-cut" >>"$output/train-$name-cut.txt" 2>&1 || failed=1
     same_weights "$runs/$name" "$runs/$name-cut" || failed=1
-    echo "$name: $(hash_of "$name"), resumed $(hash_of "$name-cut")" | tee -a "$output/resumed.txt"
+    echo "$name: $(result "$runs/$name" weights_hash), resumed" \
+      "$(result "$runs/$name-cut" weights_hash)" | tee -a "$output/resumed.txt"
   }
   resumes whole --batch-size 64 --max-steps 5000
   resumes ranks --batch-size 16 --workers 4 --sparsifier gaussiank --max-steps 500

@@ -26,6 +26,7 @@ class KeepCheckpoints : public testing::Test {
   /// The first epoch with the highest val_top1 of metrics.csv.
   int64_t best_epoch(const std::string& run) const {
     const auto top1 = table_column(folder_ / run / "metrics.csv", "val_top1");
+    EXPECT_FALSE(top1.empty());
     return std::ranges::max_element(top1) - top1.begin() + 1;
   }
   static constexpr int64_t kSteps = 6;  // an epoch
