@@ -48,7 +48,7 @@ std::map<int64_t, std::vector<Recording>> read_steps(const std::vector<std::stri
 
 std::vector<std::string> chosen_sparsifiers(const std::string& list) {
   if (list.empty()) return sparsifiers().names();
-  const std::vector<std::string> names = split(list, ',');
+  std::vector<std::string> names = split(list, ',');
   for (const std::string& name : names) sparsifiers().find(name);
   return names;
 }

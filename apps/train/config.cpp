@@ -177,7 +177,8 @@ OptionTable TrainConfig::table() {
   t.add("scope", scope, "select from the whole gradient or from each tensor (layer)",
         {.none = "auto"});
   t.add("momentum-correction", momentum_correction,
-        "momentum on each rank before the selection, not after the exchange; auto: as published",
+        "momentum on each rank before the selection, not after the exchange; auto: where its "
+        "authors do so",
         {.none = "auto"});
   t.add("bucket-mib", bucket_mib,
         "with --scope layer: neighbouring tensors form buckets of at least this size",

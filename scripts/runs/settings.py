@@ -113,8 +113,8 @@ def groups(runs, settings):
 
 def labels(runs, firsts, differing):
     """Texts that differ for groups with these first runs and settings: the settings that tell them
-    apart, the same ones for each group, or else the names or the paths of the runs. The density of
-    a dense sum is left out unless nothing else differs."""
+    apart, the same ones for each group, or else the names or the paths of the runs. A density that
+    is not used is left out unless nothing else differs."""
     every = ["sparsifier", *(key for key in differing if key != "sparsifier")]
     used = telling(range(len(firsts)), firsts, every)
     keys = [key for key in every if key in used]
