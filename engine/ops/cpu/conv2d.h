@@ -1,6 +1,8 @@
 // Parts of the CPU convolution. Included by files in cpu/ only.
 #pragma once
 
+#include <string_view>
+
 #include "engine/onednn/onednn.h"
 #include "engine/ops/conv2d.h"
 
@@ -23,6 +25,10 @@ struct ConvOutside {
 ConvForward choose_forward(const dnnl::engine& engine, const Conv2dShape& shape);
 ConvBackwardData choose_backward_data(const dnnl::engine& engine, const Conv2dShape& shape);
 ConvBackwardWeights choose_backward_weights(const dnnl::engine& engine, const Conv2dShape& shape);
+/// Takes another kernel for oneDNN 2.6's strided 1x1 one for AVX2, which writes beyond its memory.
+inline void leave_faulty_kernel(ConvBackwardWeights& desc, int64_t stride) {
+  if (stride > 1 && std::string_view(desc.impl_info_str()) == "jit_1x1:avx2") desc.next_impl();
+}
 
 /// True when weight gradients are faster with one kernel per thread, each on its part of the batch,
 /// than with one kernel on all threads.

@@ -1,6 +1,4 @@
 // Choice of oneDNN's convolution for a pass.
-#include <string_view>
-
 #include "engine/core/cpu_features.h"
 #include "engine/ops/cpu/conv2d.h"
 
@@ -64,11 +62,10 @@ bool winograd_pays(const Conv2dShape& s, bool gradient_of_weights) {
 /// on timing: same shape, same bits.
 template <class Make>
 auto first_possible(const Conv2dShape& s, bool gradient_of_weights, const Make& make) {
-  std::vector<Choice> choices;
+  std::vector<Choice> choices{{algorithm::convolution_direct, type(s.dtype), Tag::nhwc},
+                              {algorithm::convolution_direct, type(s.dtype), Tag::any}};
   if (winograd_pays(s, gradient_of_weights))
-    choices.push_back({algorithm::convolution_winograd, Type::f32, Tag::any});
-  choices.push_back({algorithm::convolution_direct, type(s.dtype), Tag::nhwc});
-  choices.push_back({algorithm::convolution_direct, type(s.dtype), Tag::any});
+    choices.insert(choices.begin(), {algorithm::convolution_winograd, Type::f32, Tag::any});
   for (const Choice& choice : choices) {
     try {
       return make(choice);
@@ -105,13 +102,11 @@ ConvBackwardData choose_backward_data(const dnnl::engine& engine, const Conv2dSh
 ConvBackwardWeights choose_backward_weights(const dnnl::engine& engine, const Conv2dShape& s) {
   return first_possible(s, true, [&](const Choice& c) {
     const Inside d = describe(s, c);
-    // next_impl() reads both of these again
-    const ConvForward forward = forward_desc(engine, s, c);
+    const ConvForward forward = forward_desc(engine, s, c);  // next_impl() reads it and op again
     const dnnl::convolution_backward_weights::desc op(c.algo, d.x, d.dw, d.bias, d.y, d.stride,
                                                       d.padding_front, d.padding_back);
     ConvBackwardWeights desc(op, user_scratchpad(), engine, forward);
-    // oneDNN 2.6 writes beyond the scratchpad of its strided 1x1 AVX2 kernel
-    if (s.stride > 1 && std::string_view(desc.impl_info_str()) == "jit_1x1:avx2") desc.next_impl();
+    leave_faulty_kernel(desc, s.stride);
     return desc;
   });
 }

@@ -4,6 +4,7 @@
 #include <dnnl.hpp>
 #include <vector>
 
+#include "engine/ops/cpu/conv2d.h"
 #include "tests/emulator/libraries/element.h"
 
 namespace tw::emulator {
@@ -74,8 +75,10 @@ Primitive make_primitive(ConvolutionPass pass, const memory::desc& x, const memo
     return {convolution_backward_data(backward), backward.weights_desc(), DNNL_ARG_DIFF_SRC,
             DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST};
   }
-  const convolution_backward_weights::primitive_desc backward(
-      {kDirect, x, w, y, strides, before, behind}, engine(), forward);
+  // next_impl() reads it again
+  const convolution_backward_weights::desc op(kDirect, x, w, y, strides, before, behind);
+  convolution_backward_weights::primitive_desc backward(op, engine(), forward);
+  ops::leave_faulty_kernel(backward, strides.front());
   return {convolution_backward_weights(backward), backward.diff_weights_desc(), DNNL_ARG_SRC,
           DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST};
 }
