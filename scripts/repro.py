@@ -69,11 +69,11 @@ def run(given):
         print("\n".join(tables.document(plan, results[name]) for name, plan in chosen.items()))
         print(tables.overview(chosen, results))
         return 0
-    if given.what in known and (missing := programs.missing_data(chosen[given.what], settings)):
-        raise ReproError(missing)
     wanted = claims.with_rows(chosen, results, given.rows)
-    script.need(sorted({result.row.program.split()[0] for of_claim in wanted.values() for each in
-                        of_claim.values() for result in each if not result.finished}), settings)
+    left = {name: [one.row for one in programs.unfinished(each)] for name, each in wanted.items()}
+    if given.what in known and (missing := programs.missing_data(left[given.what], settings)):
+        raise ReproError(missing)
+    script.need({row.program.split()[0] for rows in left.values() for row in rows}, settings)
     if given.dry_run:
         print(estimate.report(chosen, wanted, settings))
         return 0

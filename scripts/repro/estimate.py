@@ -105,12 +105,12 @@ def line(result, settings):
 def report(chosen, results, settings):
     """What `run` would start, with the totals."""
     parts, every = [], {}
-    for name, plan in chosen.items():
-        skipped = programs.missing_data(plan, settings)
-        if skipped:
+    for name in chosen:
+        rows = [result.row for result in programs.unfinished(results[name])]
+        if skipped := programs.missing_data(rows, settings):
             parts.append(f"{name}: {skipped}")
-            continue
-        every |= {result.folder: result for each in results[name].values() for result in each}
+        else:
+            every |= {result.folder: result for each in results[name].values() for result in each}
     missing = [result for result in every.values() if not result.finished]
     lines = [line(result, settings) for result in missing]
     unknown = sum(time is None for _, _, time in lines)

@@ -72,16 +72,20 @@ def build_of(row, settings):
     return {**build.of_program(program), "versions": told_by(program, "--version").strip()}
 
 
-def missing_data(plan, settings):
-    """A line on the data that the rows of a claim need and --data-dir lacks, or on the source tree
-    or PyTorch; empty if nothing is missing."""
-    if any(row.program == TORCH for row in plan.rows.values()):
+def unfinished(results):
+    """Of the results by row of a claim, those that are not finished."""
+    return [one for each in results.values() for one in each if not one.finished]
+
+
+def missing_data(rows, settings):
+    """A line on the data that rows need and --data-dir lacks, or on the source tree or PyTorch;
+    empty if nothing is missing."""
+    if any(row.program == TORCH for row in rows):
         if not (ROOT / TORCH_SCRIPT).exists():
             return f"needs the source tree; {TORCH_SCRIPT} is not installed"
-        if subprocess.run(["python3", "-c", "import torch"], capture_output=True,
-                          check=False).returncode:
+        if subprocess.call(["python3", "-c", "import torch"], stderr=subprocess.DEVNULL):
             return "needs PyTorch (python3 -c 'import torch')"
-    for name in sorted({row.resolved.get("dataset", "") for row in plan.rows.values()}):
+    for name in sorted({row.resolved.get("dataset", "") for row in rows}):
         given = Path(settings.data_dir or os.environ.get("THINWIRE_CACHE") or ROOT / "data-cache")
         files = given if given.name == CIFAR_FOLDER else given / CIFAR_FOLDER
         if name == "cifar10" and not (files / "data_batch_1.bin").exists():

@@ -61,7 +61,7 @@ def resolve(given, seeds):
 
 def need(programs, settings):
     """Stops when one of these programs is missing."""
-    for name in programs:
+    for name in sorted(programs):
         if not os.access(settings.bin / name, os.X_OK):
             raise ReproError(f"{settings.bin / name} is missing; scripts/build.sh builds it")
 
@@ -110,26 +110,23 @@ def run_missing(chosen, results, settings, outputs):
 
     After the results of a plan, outputs(name) writes what is made of them.
     """
-    for name in chosen:
-        for each in results[name].values():
-            for result in each:
-                result.check_options()
+    for result in (one for name in chosen for each in results[name].values() for one in each):
+        result.check_options()
     failures, done = 0, set()
-    for name, plan in chosen.items():
-        skipped = programs.missing_data(plan, settings)
-        if skipped:
+    for name in chosen:
+        left = programs.unfinished(results[name])
+        if skipped := programs.missing_data([one.row for one in left], settings):
             print(f"{name}: {skipped}")
-        for each in results[name].values():
-            for result in each if not skipped else ():
-                if result.finished or result.folder in done:
-                    continue
-                done.add(result.folder)
-                print(f"{name}: {result.folder.relative_to(settings.output)}", flush=True)
-                try:
-                    result.run()
-                except ProgramFailed as error:
-                    failures += 1
-                    print(f"{program_name()}: {error}", file=sys.stderr)
+        for result in left if not skipped else ():
+            if result.folder in done:
+                continue
+            done.add(result.folder)
+            print(f"{name}: {result.folder.relative_to(settings.output)}", flush=True)
+            try:
+                result.run()
+            except ProgramFailed as error:
+                failures += 1
+                print(f"{program_name()}: {error}", file=sys.stderr)
         outputs(name)
     return failures
 

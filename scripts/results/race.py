@@ -101,7 +101,8 @@ def start(given):
     wanted = methods.chosen(settings.methods, found, left_out)
     for name, why in ({} if settings.methods else left_out).items():
         print(f"{name} is left out: {why}")
-    if missing := programs.missing_data(rows.trainings(wanted, links.NONE, settings), settings):
+    trainings = rows.trainings(wanted, links.NONE, settings).rows.values()
+    if missing := programs.missing_data(trainings, settings):
         raise ReproError(missing)
     stages, results = rows.plan(wanted, settings)
     if settings.again:
