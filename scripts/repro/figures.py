@@ -142,23 +142,21 @@ def grid(count, columns, width, height):
 
 
 def legend_width(labels, columns):
-    """About the inches of a legend: 13 characters each, and 7 for the line before a label."""
+    """About the inches of a legend: 13 characters each, and 10 for the line before a label."""
     labels, rows = list(labels), math.ceil(len(labels) / columns)
-    return sum(7 + max(map(len, labels[i:i + rows])) for i in range(0, len(labels), rows)) / 13
+    return sum(10 + max(map(len, labels[i:i + rows])) for i in range(0, len(labels), rows)) / 13
 
 
-def draw_legend(axes, strip, columns, key=None):
-    """One legend for the curves of all axes, sorted by key(label) if there is one."""
-    legend = {}
-    for one in axes:
-        legend |= {label: line for line, label in zip(*one.get_legend_handles_labels())}
-    if key:
-        legend = {label: legend[label] for label in sorted(legend, key=key)}
+def draw_legend(axes, strip, columns, key=lambda _label: 0):
+    """One legend for the curves of all axes, sorted by key(label)."""
+    legend = {label: line for one in axes
+              for line, label in zip(*one.get_legend_handles_labels())}
+    legend = {label: legend[label] for label in sorted(legend, key=key)}
     if legend:
-        columns = min(len(legend), columns)
-        while columns > 1 and legend_width(legend, columns) > strip.figure.get_figwidth():
-            columns -= 1
-        strip.legend(legend.values(), legend.keys(), loc="center", fontsize=9, ncols=columns)
+        fitting = (n for n in range(min(len(legend), columns), 1, -1)
+                   if legend_width(legend, n) <= strip.figure.get_figwidth())
+        strip.legend(legend.values(), legend, loc="center", fontsize=9, handlelength=3.5,
+                     ncols=next(fitting, 1))
 
 
 def panels(plan, results):
