@@ -83,7 +83,7 @@ def missing_data(rows, settings):
     if any(row.program == TORCH for row in rows):
         if not (ROOT / TORCH_SCRIPT).exists():
             return f"needs the source tree; {TORCH_SCRIPT} is not installed"
-        if subprocess.call(["python3", "-c", "import torch"], stderr=subprocess.DEVNULL):
+        if subprocess.getstatusoutput("python3 -c 'import torch'")[0]:
             return "needs PyTorch (python3 -c 'import torch')"
     for name in sorted({row.resolved.get("dataset", "") for row in rows}):
         given = Path(settings.data_dir or os.environ.get("THINWIRE_CACHE") or ROOT / "data-cache")

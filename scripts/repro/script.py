@@ -118,7 +118,7 @@ def run_missing(chosen, results, settings, outputs):
         if skipped := programs.missing_data([one.row for one in left], settings):
             print(f"{name}: {skipped}")
         for result in left if not skipped else ():
-            if result.folder in done:
+            if result.finished or result.folder in done:
                 continue
             done.add(result.folder)
             print(f"{name}: {result.folder.relative_to(settings.output)}", flush=True)

@@ -157,10 +157,10 @@ sed -i 's/"imagenet"/"imagefolder"/' "$claims/U1.py"
 repro run all --dry-run >"$work/said"
 expect "$work/said" "U1: needs images in class folders; --data-dir names a folder with train/"
 rm "$claims/U1.py"
-# results that are there need no data
-claims=configs/repro out=docs/results/repro repro run E1 --scale short --seeds 1 --val-size 5000 \
-  --data-dir "$work/few" --dry-run >"$work/said"
-expect "$work/said" "2 results finished, 0 to run"
+# results that are there need neither data nor programs
+claims=configs/repro out=docs/results/repro bin=$work/none repro run E1 --scale short --seeds 1 \
+  --val-size 5000 --data-dir "$work/few" --tables "$work/drawn" >"$work/said"
+expect "$work/said" "| E1 | a dense rival with messages in bf16 | holds | 2 of 2 rules hold"
 
 # a rule that fails, and a scale without results
 claim 0.001
