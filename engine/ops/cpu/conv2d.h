@@ -1,4 +1,4 @@
-// Parts of the CPU convolution. Included by files in cpu/ only.
+// Parts of the CPU convolution. Included by files in cpu/ and by tests only.
 #pragma once
 
 #include <string_view>
