@@ -35,8 +35,8 @@ size_t add(const SparseView& a, const SparseView& b, SparseVector& out) {
 }  // namespace
 
 void prune_to_k(SparseVector& v, size_t k, std::vector<uint64_t>& keys, SparseVector* pruned) {
-  if (v.count <= k) return;
   keys.reserve(v.capacity());  // v.count varies from step to step
+  if (v.count <= k) return;
   keys.resize(v.count);
   for (size_t i = 0; i < v.count; ++i) keys[i] = rank_key(v.values[i], v.indices[i]);
   const uint64_t cut = kth_largest(keys, k);
