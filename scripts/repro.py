@@ -70,10 +70,10 @@ def run(given):
         print(tables.overview(chosen, results))
         return 0
     wanted = claims.with_rows(chosen, results, given.rows)
-    left = {name: [one.row for one in programs.unfinished(each)] for name, each in wanted.items()}
-    if given.what in known and (missing := programs.missing_data(left[given.what], settings)):
+    if given.what in known and (missing := programs.missing_data(wanted[given.what], settings)):
         raise ReproError(missing)
-    script.need({row.program.split()[0] for rows in left.values() for row in rows}, settings)
+    script.need({one.row.program.split()[0] for each in wanted.values()
+                 for one in programs.unfinished(each)}, settings)
     if given.dry_run:
         print(estimate.report(chosen, wanted, settings))
         return 0

@@ -106,8 +106,7 @@ def report(chosen, results, settings):
     """What `run` would start, with the totals."""
     parts, every = [], {}
     for name in chosen:
-        rows = [result.row for result in programs.unfinished(results[name])]
-        if skipped := programs.missing_data(rows, settings):
+        if skipped := programs.missing_data(results[name], settings):
             parts.append(f"{name}: {skipped}")
         else:
             every |= {result.folder: result for each in results[name].values() for result in each}

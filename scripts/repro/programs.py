@@ -77,9 +77,10 @@ def unfinished(results):
     return [one for each in results.values() for one in each if not one.finished]
 
 
-def missing_data(rows, settings):
-    """A line on the data that rows need and --data-dir lacks, or on the source tree or PyTorch;
-    empty if nothing is missing."""
+def missing_data(results, settings):
+    """A line on the data that unfinished results by row need and --data-dir lacks, or on the source
+    tree or PyTorch; empty if nothing is missing."""
+    rows = [one.row for one in unfinished(results)]
     if any(row.program == TORCH for row in rows):
         if not (ROOT / TORCH_SCRIPT).exists():
             return f"needs the source tree; {TORCH_SCRIPT} is not installed"

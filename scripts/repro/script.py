@@ -114,10 +114,9 @@ def run_missing(chosen, results, settings, outputs):
         result.check_options()
     failures, done = 0, set()
     for name in chosen:
-        left = programs.unfinished(results[name])
-        if skipped := programs.missing_data([one.row for one in left], settings):
+        if skipped := programs.missing_data(results[name], settings):
             print(f"{name}: {skipped}")
-        for result in left if not skipped else ():
+        for result in programs.unfinished(results[name]) if not skipped else ():
             if result.finished or result.folder in done:
                 continue
             done.add(result.folder)

@@ -101,12 +101,12 @@ def start(given):
     wanted = methods.chosen(settings.methods, found, left_out)
     for name, why in ({} if settings.methods else left_out).items():
         print(f"{name} is left out: {why}")
-    trainings = rows.trainings(wanted, links.NONE, settings).rows.values()
-    if missing := programs.missing_data(trainings, settings):
-        raise ReproError(missing)
     stages, results = rows.plan(wanted, settings)
     if settings.again:
         run_again(results, settings)
+    for each in results.values():
+        if missing := programs.missing_data(each, settings):
+            raise ReproError(missing)
     if settings.dry_run:
         print(estimate.report(stages, results, settings))
         return 0
