@@ -6,8 +6,8 @@ Conv2d::Conv2d(ParameterArena& arena, const Options& options) : arena_(arena), o
   const int64_t k = options.kernel;
   weight_ = &arena.add({.name = options.name + ".weight",
                         .shape = {options.out, k, k, options.in},
-                        .init = Init::he_normal,
-                        .fan = k * k * options.in,
+                        .init = Init::normal,
+                        .deviation = he_deviation(k * k * options.in),
                         .layout = Layout::conv_ohwi});
   if (options.bias)
     bias_ = &arena.add({.name = options.name + ".bias", .shape = {options.out}, .decay = false});

@@ -6,8 +6,8 @@ Linear::Linear(ParameterArena& arena, const Options& options) : arena_(arena), o
   const bool image = options.in.rank() == 3;
   weight_ = &arena.add({.name = options.name + ".weight",
                         .shape = {options.out, options.in.numel()},
-                        .init = Init::he_normal,
-                        .fan = options.in.numel(),
+                        .init = Init::normal,
+                        .deviation = options.deviation.value_or(he_deviation(options.in.numel())),
                         .layout = image ? Layout::linear_nhwc : Layout::plain,
                         .flattened = image ? options.in : Shape{}});
   bias_ = &arena.add({.name = options.name + ".bias", .shape = {options.out}, .decay = false});

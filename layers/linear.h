@@ -1,6 +1,7 @@
 // Linear layer: `<name>.weight` [out, in] and `<name>.bias` [out]. Flattens its input.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/ops/linear.h"
@@ -14,7 +15,8 @@ class Linear final : public UnaryLayer {
     std::string name;
     Shape in;  ///< of one sample: (features) or (H, W, C)
     int64_t out;
-    bool logits = false;  ///< y is always fp32
+    bool logits = false;               ///< y is always fp32
+    std::optional<float> deviation{};  ///< of the initial weights; default: that of He et al.
   };
 
   Linear(ParameterArena& arena, const Options& options);

@@ -57,18 +57,16 @@ void initialise(const Parameter& p, uint64_t number, uint64_t seed, std::span<fl
     case Init::ones:
       std::ranges::fill(values, 1.0f);
       return;
-    case Init::he_normal:
+    case Init::normal:
       break;
   }
-  check<std::logic_error>(p.fan > 0, "[arena] {} has no fan", p.name);
   const Philox philox(seed, Purpose::init);
-  const float deviation = std::sqrt(2.0f / static_cast<float>(p.fan));
   for (size_t i = 0; i < values.size(); i += 4) {
     const Philox::Block bits = philox(number, static_cast<uint32_t>(i / 4));
     const auto [a, b] = normal(bits[0], bits[1]);
     const auto [c, d] = normal(bits[2], bits[3]);
     const std::array<float, 4> drawn{a, b, c, d};
-    for (size_t j = 0; j < 4 && i + j < values.size(); ++j) values[i + j] = deviation * drawn[j];
+    for (size_t j = 0; j < 4 && i + j < values.size(); ++j) values[i + j] = p.deviation * drawn[j];
   }
 }
 

@@ -2,6 +2,7 @@
 // order of declaration; gradients in a second vector, batch-norm statistics in a third.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -14,7 +15,10 @@
 
 namespace tw {
 
-enum class Init : uint8_t { zeros, ones, he_normal };
+enum class Init : uint8_t { zeros, ones, normal };
+
+/// The deviation of He et al., ICCV 2015, for weights of a sum of `inputs` products.
+inline float he_deviation(int64_t inputs) { return std::sqrt(2.0f / static_cast<float>(inputs)); }
 
 /// Order of a parameter's elements compared with torchvision's files.
 enum class Layout : uint8_t {
@@ -27,7 +31,7 @@ struct Parameter {
   std::string name;  ///< torchvision's name, e.g. `layer1.0.conv1.weight`
   Shape shape;       ///< as stored
   Init init = Init::zeros;
-  int64_t fan = 0;      ///< for he_normal: standard deviation is sqrt(2 / fan)
+  float deviation = 0;  ///< for normal, whose mean is 0
   bool decay = true;    ///< weight decay applies (not to batch norm and biases)
   bool frozen = false;  ///< keeps its value: who computes gradients sets its gradient to 0
   Layout layout = Layout::plain;

@@ -34,6 +34,16 @@ TEST(NetworkFor, IsTheNetworkThatIsBuilt) {
   EXPECT_EQ(parameters("vgg16_cifar", photographs), 15'236'136u);
 }
 
+TEST(Vgg, LinearLayersBeginWithTheDeviationOfTorchvision) {
+  for (const auto& [name, image] : {std::pair("vgg16_cifar", kSmall), {"vgg16_imagenet", kLarge}}) {
+    const Model model(name, {.image = image});
+    for (const Parameter& p : model.arena().parameters()) {
+      const bool linear = p.name.starts_with("classifier") && p.name.ends_with(".weight");
+      EXPECT_EQ(p.deviation == 0.01f, linear) << p.name;
+    }
+  }
+}
+
 TEST(SizeNote, NamesTheNetworkThatANameStandsFor) {
   EXPECT_EQ(size_note("vgg16", kLarge), "vgg16 is vgg16_imagenet for images of 224 x 224");
   EXPECT_EQ(size_note("vgg16", kSmall), "vgg16 is vgg16_cifar for images of 32 x 32");

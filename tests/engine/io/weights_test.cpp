@@ -77,8 +77,8 @@ TEST(Weights, AMismatchedFlattenIsALogicError) {
 void declare(ParameterArena& arena) {
   arena.add({.name = "conv.weight",
              .shape = {4, 3, 3, 2},
-             .init = Init::he_normal,
-             .fan = 18,
+             .init = Init::normal,
+             .deviation = 1,
              .layout = Layout::conv_ohwi});
   arena.add({.name = "bn.weight", .shape = {4}, .init = Init::ones});
   arena.add_statistic({.name = "bn.running_mean", .shape = {4}});
