@@ -133,9 +133,9 @@ void SyncSgd::exchange_bucket(Context& ctx, size_t number) {
   barrier_if_measuring(ctx, clock);
   if (bucket.packed) pack(ctx, bucket, step.gradient);
   if (config_.ef21 && !bucket.packed)
-    copy_bytes(
-        ctx, std::as_bytes(step.gradient),
-        std::as_writable_bytes(slice(gradient_.as<float>(), {bucket.offset, bucket.length})));
+    for (const Segment& segment : bucket.segments)
+      copy_bytes(ctx, std::as_bytes(slice(arena_.gradients(), segment)),
+                 std::as_writable_bytes(slice(gradient_.as<float>(), segment)));
   bucket.exchange->prepare(ctx, comm_, step, control);
   report_.sec_exchange += lap(ctx, clock);
 
@@ -152,7 +152,7 @@ void SyncSgd::exchange_bucket(Context& ctx, size_t number) {
   if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket);
   report_.stop |= control.stop;
   if (!bucket.packed) account(ctx, bucket, step);
-  if (config_.ef21 && !bucket.packed) add_to_estimates(ctx, bucket, step);
+  if (config_.ef21 && !bucket.packed) add_to_estimates(ctx, bucket);
   report_.sec_exchange += lap(ctx, clock);
   if (exchange_.updates_at_root) update_at_root(ctx, bucket, clock);
 }
@@ -186,12 +186,14 @@ void SyncSgd::account(Context& ctx, const Bucket& bucket, const ExchangeStep& st
 }
 
 /// From what was not sent of u and the sum of what was: -h_i in the residual, and H as the sum.
-void SyncSgd::add_to_estimates(Context& ctx, const Bucket& bucket, const ExchangeStep& step) {
-  const Segment whole{bucket.offset, bucket.length};
-  const std::span<float> sum = slice(estimates(), whole);
-  ops::subtract(ctx, slice(gradient_.as<float>(), whole), step.residual);
-  ops::add(ctx, step.gradient, sum);
-  copy_bytes(ctx, std::as_bytes(sum), std::as_writable_bytes(step.gradient));
+void SyncSgd::add_to_estimates(Context& ctx, const Bucket& bucket) {
+  for (const Segment& segment : bucket.segments) {
+    const std::span<float> g = slice(arena_.gradients(), segment),
+                           sum = slice(estimates(), segment);
+    ops::subtract(ctx, slice(gradient_.as<float>(), segment), slice(residual(), segment));
+    ops::add(ctx, g, sum);
+    copy_bytes(ctx, std::as_bytes(sum), std::as_writable_bytes(g));
+  }
 }
 
 void SyncSgd::update_at_root(Context& ctx, const Bucket& bucket, Stopwatch& clock) {

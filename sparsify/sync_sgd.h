@@ -60,7 +60,7 @@ class SyncSgd : public Optimizer {
   ExchangeStep exchange_step(size_t number);
   void select(Context& ctx, const Bucket& bucket, Control& control);
   void account(Context& ctx, const Bucket& bucket, const ExchangeStep& step);
-  void add_to_estimates(Context& ctx, const Bucket& bucket, const ExchangeStep& step);
+  void add_to_estimates(Context& ctx, const Bucket& bucket);
   void update_at_root(Context& ctx, const Bucket& bucket, Stopwatch& clock);
   void barrier_if_measuring(Context& ctx, Stopwatch& clock);
   void pack(Context& ctx, const Bucket& bucket, std::span<float> packed);

@@ -84,7 +84,9 @@ void SyncSgd::adopt_mean_residual() {
     ops::fill(ctx_, estimates(), 0);
     for (const Bucket& bucket : plan_.buckets)
       for (const Segment& segment : bucket.segments)
-        if (!bucket.packed)
+        if (bucket.packed)
+          ops::fill(ctx_, part_of(residual(), segment), 0);  // an estimate is not owed
+        else
           add_multiple(ctx_, -static_cast<float>(comm_.size()), part_of(residual(), segment),
                        part_of(estimates(), segment));
   }

@@ -109,6 +109,24 @@ TEST(Ef21, BucketsAndOverlapSelectLikeLayers) {
   });
 }
 
+TEST(Ef21, TensorsThatAreSentWholeHaveNoEstimate) {
+  run_ranks(3, [](Context& ctx, Communicator& comm) {
+    SgdConfig config = with_ef21("dgc");  // sums tensors of one dimension whole
+    config.momentum_before = false;
+    SgdRig rig(ctx, comm, kEstimated, config);
+    const Parameter& whole = rig.arena.parameters()[1];
+    const std::span<float> residual = whole.in(rig.sgd->residual());
+    for (uint64_t step = 0; step < 3; ++step) {
+      rig.step(exact_kinds()[1], {.step = step, .lr = 0, .density = 0.05});
+      EXPECT_EQ(std::ranges::count(residual, 0), whole.shape.numel());
+    }
+    EXPECT_FALSE(rig.sgd->has_unreachable_residual());
+    std::ranges::fill(residual, static_cast<float>(comm.rank()));  // as another method leaves it
+    rig.sgd->adopt_mean_residual();
+    EXPECT_EQ(std::ranges::count(residual, 0), whole.shape.numel());
+  });
+}
+
 TEST(Ef21, OnOtherRanksTheSumIsThatOfTheMeansOfTheEstimates) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
