@@ -5,7 +5,6 @@
 
 #include "engine/core/copy.h"
 #include "engine/ops/vector.h"
-#include "sparsify/kernels/stream_compaction.h"
 
 namespace tw {
 
@@ -14,10 +13,8 @@ SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out) {
   const SelectInfo info = name_nonfinite(ctx, in.e);
   if (info.nonfinite != SIZE_MAX) return info;
   HostFloats u(ctx, in.e);
-  const std::span<float> e = u.span();
-  out.reserve(out.count + e.size());
-  out.count += add_and_compact(nullptr, e.data(), e.size(), 1, in.base,
-                               {out.indices.data() + out.count, out.values.data() + out.count});
+  out.reserve(out.count + in.e.size());
+  for (uint32_t at = in.base; const float value : u.span()) out.push(at++, value);
   ops::fill(ctx, in.e, 0);
   return {};
 }

@@ -48,7 +48,7 @@ class Selector {
   virtual std::span<std::byte> state() { return {}; }
 };
 
-/// Selects all non-zero entries. SyncSgd calls it instead of the selector at a density of 1 or
+/// Selects all entries. SyncSgd calls it instead of the selector at a density of 1 or
 /// more; a selector's settings have no effect there.
 SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out);
 

@@ -313,6 +313,25 @@ TEST(SyncSgd, LayerScopeKeepsAStateOfTheSelectorForEachTensor) {
     });
 }
 
+TEST(SyncSgd, AtDensityOneWithShortTensorsApartTheSumIsThatOfDense) {
+  Settings settings = default_settings();
+  settings.set("randk.seed", "shared");
+  for (const auto& [selector, exchange] : {std::pair("randk", "shared"), {"topk", "scalecom"}})
+    run_ranks(3, [&](Context& ctx, Communicator& comm) {
+      SgdRig dense(ctx, comm, 100, {}), rig(ctx, comm, 100,
+                                            {.sparsifier = "dgc",
+                                             .selector = selector,
+                                             .exchange = exchange,
+                                             .momentum_before = false},
+                                            settings);
+      for (uint64_t step = 0; step < 2; ++step) {  // gradients with zeros
+        dense.step(exact_kinds()[0], {.step = step, .density = 1});
+        rig.step(exact_kinds()[0], {.step = step, .density = 1});
+      }
+      EXPECT_TRUE(same_bits(rig.arena.values(), dense.arena.values())) << exchange;
+    });
+}
+
 TEST(SyncSgd, RejectsPartsThatDoNotFit) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     const auto refused = [&](const SgdConfig& config, const std::string& why) {

@@ -124,13 +124,7 @@ TEST_P(SelectorsOnGpu, NameTheFirstNonFinite) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SelectorsOnGpu, testing::ValuesIn(selector_variants()),
-                         [](const auto& p) {
-                           std::string name = p.param.name;
-                           std::ranges::replace_if(
-                               name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, SelectorsOnGpu, testing::ValuesIn(selector_variants()), test_name);
 
 /// Selects the k largest of u on both devices.
 void expect_top_of_cpu(std::span<const float> u, size_t k) {
@@ -247,13 +241,15 @@ TEST_F(SlicesOnGpu, OfDgcNameTheirOwnNonFinite) {
     EXPECT_EQ(infos[i].nonfinite, i == slice ? 3 : SIZE_MAX) << "slice " << i;
 }
 
-TEST(SelectAllOnGpu, TakesEveryNonZero) {
+TEST(SelectAllOnGpu, TakesAllEntries) {
   Context gpu(test::device());
   const OnDevice g(std::vector<float>{1, 0, -2, 3}), e(std::vector<float>{0, 0, 2, 1});
   SparseVector out;
   EXPECT_EQ(select_all(gpu, {.g = g.span(), .e = e.span(), .base = 5}, out).nonfinite, SIZE_MAX);
   EXPECT_EQ(std::vector(out.index_span().begin(), out.index_span().end()),
-            (std::vector<uint32_t>{5, 8}));
+            (std::vector<uint32_t>{5, 6, 7, 8}));
+  EXPECT_EQ(std::vector(out.value_span().begin(), out.value_span().end()),
+            (std::vector<float>{1, 0, 0, 4}));
   EXPECT_EQ(e.get(), std::vector<float>(4));
 }
 

@@ -230,14 +230,16 @@ TEST(Selectors, EntriesToKeepRoundsDownToAtLeastOne) {
   EXPECT_EQ(entries_to_keep(0.25, 15), 3u);
 }
 
-TEST(SelectAll, TakesEveryNonZero) {
+TEST(SelectAll, TakesAllEntries) {
   Context ctx;
   SparseVector out;
   const std::vector<float> g{1, 0, -2, 3};
   std::vector<float> e{0, 0, 2, 1};
   EXPECT_EQ(select_all(ctx, {.g = g, .e = e, .base = 5}, out).nonfinite, SIZE_MAX);
   EXPECT_EQ(std::vector(out.index_span().begin(), out.index_span().end()),
-            (std::vector<uint32_t>{5, 8}));
+            (std::vector<uint32_t>{5, 6, 7, 8}));
+  EXPECT_EQ(std::vector(out.value_span().begin(), out.value_span().end()),
+            (std::vector<float>{1, 0, 0, 4}));
   EXPECT_EQ(e, std::vector<float>(4));
 }
 
