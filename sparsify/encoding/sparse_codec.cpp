@@ -66,6 +66,7 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost,
   if (exact()) return;
   if (lost) lost->reserve(entries.count);
   if (scaled()) {
+    entries.drop_zeros();  // they would become the scale
     const auto indices = entries.index_span();
     const std::span<float> values(entries.values.data(), entries.count);
     for (size_t i = 0; lost && i < entries.count; ++i) lost->push(indices[i], values[i]);
@@ -82,7 +83,6 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost,
     for (size_t i = 0; i < entries.count; ++i) lost->values[i] -= values[i];
     return;
   }
-  size_t kept = 0;
   constexpr size_t kTogether = 512;  // values that are converted together
   std::byte half[kTogether * sizeof(uint16_t)];
   float rounded_values[kTogether];
@@ -94,15 +94,12 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost,
       const float value = entries.values[i];
       float rounded = rounded_values[i - begin];
       if (!std::isfinite(rounded)) rounded = 0;
-      const uint32_t at = entries.indices[i];
       // exact: the difference has no bits below the last bit of `value`
-      if (lost) lost->push(at, value - rounded);
-      entries.indices[kept] = at;
-      entries.values[kept] = rounded;
-      kept += rounded != 0;
+      if (lost) lost->push(entries.indices[i], value - rounded);
+      entries.values[i] = rounded;
     }
   }
-  entries.count = kept;
+  entries.drop_zeros();
 }
 
 size_t SparseCodec::bound(size_t n) const {

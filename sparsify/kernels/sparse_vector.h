@@ -33,6 +33,16 @@ struct SparseVector {
     indices[count] = index;
     values[count++] = value;
   }
+  /// Removes the entries from `first` on whose value is 0.
+  void drop_zeros(size_t first = 0) {
+    size_t kept = first;
+    for (size_t i = first; i < count; ++i) {
+      indices[kept] = indices[i];
+      values[kept] = values[i];
+      kept += values[i] != 0;
+    }
+    count = kept;
+  }
   SparseView view() const { return {index_span(), value_span()}; }
   std::span<const uint32_t> index_span() const { return {indices.data(), count}; }
   std::span<const float> value_span() const { return {values.data(), count}; }

@@ -11,17 +11,6 @@ namespace tw {
 
 namespace {
 
-/// Removes the zeros of `out` from `first` on.
-void drop_zeros(SparseVector& out, size_t first) {
-  size_t count = first;
-  for (size_t i = first; i < out.count; ++i) {
-    out.indices[count] = out.indices[i];
-    out.values[count] = out.values[i];
-    count += out.values[i] != 0;
-  }
-  out.count = count;
-}
-
 class HostSubsetMover : public SubsetMover {
  public:
   void move(Context&, const FloydSample& sample, bool zeros, std::span<float> e, uint32_t base,
@@ -32,7 +21,7 @@ class HostSubsetMover : public SubsetMover {
     subset_.for_each(
         [&](size_t at) { out.indices[out.count++] = base + static_cast<uint32_t>(at); });
     move_values(e, base, out, first);
-    if (!zeros) drop_zeros(out, first);
+    if (!zeros) out.drop_zeros(first);
   }
 
  private:

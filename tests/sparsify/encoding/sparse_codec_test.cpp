@@ -112,6 +112,20 @@ TEST(SparseCodec, RoundsWithoutReturningErrors) {
   EXPECT_EQ(v.count, count);
 }
 
+TEST(SparseCodec, ScaledValuesLeaveZerosOut) {
+  for (Values kind : {Values::sign, Values::int8}) {
+    SparseVector v, lost;
+    v.reserve(3);
+    v.push(1, 0);
+    v.push(4, -2);
+    v.push(7, 0);
+    SparseCodec(kind, Indices::plain).round(v, &lost);
+    EXPECT_EQ(v.count, 1u);
+    EXPECT_EQ(v.indices[0], 4u);
+    EXPECT_EQ(v.values[0], -2);
+  }
+}
+
 TEST(SparseCodec, DrawsDifferByMessage) {
   SparseVector v;
   v.reserve(128);
