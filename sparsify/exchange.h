@@ -157,8 +157,8 @@ struct ExchangeEntry {
   Trait<bool> needs_shared_indices = false;
   /// Gives elements that are 0 on all ranks a sum that is not 0, so that no tensor can be frozen.
   Trait<bool> moves_zeros = false;
-  /// Selects by one threshold for the whole vector, which excludes densities of tensors.
-  bool one_threshold = false;
+  /// Keeps the largest entries of the whole vector, which excludes densities of its tensors.
+  Trait<bool> one_threshold = false;
   /// Adds up exactly what the ranks send: where rounding is lost, or entries are pruned, EF21's
   /// common sum would depart from the ranks' estimates.
   bool adds_what_is_sent = false;

@@ -65,8 +65,9 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
   check(config.density_of.empty() || !shared,
         "[train] density-of excludes a selector with the same indices on all ranks ({})",
         sparsifier.selector);
-  check(config.density_of.empty() || !exchange.one_threshold,
-        "[train] density-of excludes exchange {}, which has one threshold for all tensors",
+  check(config.density_of.empty() || !exchange.one_threshold(settings) || config.bucket_bytes == 0,
+        "[train] density-of excludes exchange {}, which keeps the largest entries of all tensors, "
+        "unless each has an exchange of its own: bucket-mib 0",
         sparsifier.exchange);
   check(!config.ef21 || exchange.adds_what_is_sent,
         "[train] ef21 needs an exchange that adds up all that is sent, such as allgather; {} does "

@@ -57,7 +57,7 @@ class ExactTopK : public GatheringExchange {
 const bool exact_exchange =
     exchanges().add({"exact",
                      "sends all entries to all, keeps the k largest of their sum",
-                     {.make = make_exchange<ExactTopK>}});
+                     {.make = make_exchange<ExactTopK>, .one_threshold = true}});
 const bool exact_sparsifier =
     sparsifiers().add({"exact",
                        "exact top-k of the sum of all ranks' exact top-k",

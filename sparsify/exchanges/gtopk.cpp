@@ -142,7 +142,7 @@ class GTopK : public Exchange {
 const bool gtopk_exchange = exchanges().add(
     {"gtopk",
      "merges entries up a tree, keeps the k largest per merge, broadcasts the result",
-     {.make = make_exchange<GTopK>},
+     {.make = make_exchange<GTopK>, .one_threshold = true},
      {{"put_back",
        "paper",
        "paper: pruned entries return to their senders; conserve: the rank that prunes keeps them",

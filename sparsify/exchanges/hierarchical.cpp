@@ -129,6 +129,8 @@ const bool hierarchical_exchange = exchanges().add(
      {.make = make_exchange<Hierarchical>,
       .needs_shared_indices =
           [](const Settings& settings) { return inner(settings).needs_shared_indices(settings); },
+      .one_threshold =
+          [](const Settings& settings) { return inner(settings).one_threshold(settings); },
       .forms_nodes = true,
       .validate = DenseSum::validate},
      {{"exchange",

@@ -53,12 +53,12 @@ TEST(TensorDensity, LosesNothingWithAnySelectorAndExchange) {
     for (const Variant& variant : variants()) {
       if (!variant.conserves || selector_of(variant).empty()) continue;
       const std::string& exchange = sparsifiers().find(variant.sparsifier).value.exchange;
-      if (exchanges().find(exchange).value.one_threshold) continue;
       // the others have one dimension
       const bool whole = sparsifiers().find(variant.sparsifier).value.small_tensors_dense;
       SgdConfig config =
           by_tensor(whole ? "layer0=0.3" : "layer0=0.3,layer1=1,layer2=0.01", variant.sparsifier);
       config.momentum = config.weight_decay = 0;
+      if (exchanges().find(exchange).value.one_threshold(variant.settings)) config.bucket_bytes = 0;
       if (selectors().find(selector_of(variant)).value.shared_indices(variant.settings)) continue;
       SgdRig rig(ctx, comm, kElements, config, variant.settings);
       for (uint64_t step = 0; step < 2; ++step) {
@@ -115,8 +115,12 @@ TEST(TensorDensity, RefusesWhatNamesNoTensorOrDensity) {
         fmt::format("[train] density-of has {}; expected a density above 0 and at most 1", wrong));
   EXPECT_NE(error({.sparsifier = kTopk, .density_of = "fc=1"}).find("scope layer"),
             std::string::npos);
-  EXPECT_NE(error(by_tensor("fc=1", "oktopk")).find("one threshold for all tensors"),
-            std::string::npos);
+  for (const char* sparsifier : {"oktopk", "gtopk", "exact"}) {
+    SgdConfig config = by_tensor("fc=1", sparsifier);
+    EXPECT_NE(error(config).find("the largest entries of all tensors"), std::string::npos);
+    config.bucket_bytes = 0;
+    SgdPlan(arena, config, default_settings());
+  }
   EXPECT_NE(error(by_tensor("fc=1", "dense")).find("selects nothing"), std::string::npos);
 }
 
