@@ -43,8 +43,8 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
     sparsifier.exchange = other;
   const ExchangeEntry& exchange = exchanges().find(sparsifier.exchange).value;
   exchange.validate(settings);
-  // short tensors of a layer-wise selection are summed densely
-  if (sparsifier.scope == Scope::layer) dense_exchange().value.validate(settings);
+  if (sparsifier.scope == Scope::layer && sparsifier.small_tensors_dense)
+    dense_exchange().value.validate(settings);
   check(!exchange.dense || !selects,
         "[train] exchange {} sums whole gradients and takes no selector ({})", sparsifier.exchange,
         sparsifier.selector);

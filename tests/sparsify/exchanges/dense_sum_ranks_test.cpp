@@ -41,10 +41,13 @@ TEST(DenseSum, TheVendorCollectiveSendsF32Only) {
               std::string::npos);
   // short tensors are summed densely
   EXPECT_NE(error_text<UserError>([&] {
-              resolve_sparsifier({.sparsifier = "topk", .scope = Scope::layer}, settings);
+              resolve_sparsifier({.sparsifier = "dgc"}, settings);
             }).find("vendor"),
             std::string::npos);
-  EXPECT_EQ(resolve_sparsifier({.sparsifier = "topk"}, settings).exchange, "allgather");
+  // no other selection by layer has a dense sum, which would read the settings
+  for (const Scope scope : {Scope::model, Scope::layer})
+    EXPECT_EQ(resolve_sparsifier({.sparsifier = "topk", .scope = scope}, settings).exchange,
+              "allgather");
 }
 
 }  // namespace
