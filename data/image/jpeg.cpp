@@ -201,9 +201,9 @@ Picture JpegDecoder::decode(const Box& part, int width, int height) {
 
   // two pixels more than cover the part: chroma is interpolated from neighbours, which are missing
   // at the border of a crop
-  const double scale_x = static_cast<double>(info.output_width) / info.image_width;
-  const double scale_y = static_cast<double>(info.output_height) / info.image_height;
-  Box box{part.x * scale_x, part.y * scale_y, part.width * scale_x, part.height * scale_y};
+  // not the ratio of the sizes: the last pixel may stand for fewer than `denominator`
+  const double scale = 1.0 / denominator;
+  Box box{part.x * scale, part.y * scale, part.width * scale, part.height * scale};
   const auto first = [](double begin) {
     return static_cast<int>(std::max(0.0, std::floor(begin) - 2));
   };

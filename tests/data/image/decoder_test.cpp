@@ -73,6 +73,16 @@ TEST(Jpeg, DecodesAtASmallerScaleWhereThatIsEnough) {
   EXPECT_EQ(decoded_width(1), 80);
 }
 
+TEST(Jpeg, AtASmallerScaleTheLastPixelMayStandForLess) {
+  ImageDecoder decoder;
+  const auto file = test::noise_jpeg(5, 33, 35);
+  decoder.open(file);
+  const Picture picture = decoder.decode({0, 0, 33, 35}, 4, 4);
+  EXPECT_EQ(picture.width, 5);
+  EXPECT_EQ(picture.box.width, 33 / 8.0);
+  EXPECT_EQ(picture.box.height, 35 / 8.0);
+}
+
 TEST(Jpeg, ErrorsDescribeTheDamage) {
   ImageDecoder decoder;
   const auto error = [&](std::vector<std::byte> file) {
