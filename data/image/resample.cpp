@@ -57,17 +57,21 @@ namespace tw {
 
 namespace {
 
-/// Taps for `out` pixels over [begin, begin + length) of an input of `size` pixels.
-void make_axis(double begin, double length, int size, int out, Resampler::Axis& axis) {
+/// Taps for `out` pixels over [begin, begin + length) of an input of `size` pixels, or of those
+/// pixels alone.
+void make_axis(double begin, double length, int size, bool cut, int out, Resampler::Axis& axis) {
   const double scale = length / out;
   const double support = std::max(1.0, scale);
-  axis.count = static_cast<size_t>(std::min(size, static_cast<int>(std::ceil(support)) * 2 + 1));
+  const int low = cut ? static_cast<int>(begin) : 0;
+  const int high = cut ? std::min(size, static_cast<int>(std::ceil(begin + length))) : size;
+  axis.count =
+      static_cast<size_t>(std::min(high - low, static_cast<int>(std::ceil(support)) * 2 + 1));
   axis.first.resize(static_cast<size_t>(out));
   axis.taps.assign(static_cast<size_t>(out) * axis.count, 0);
   for (int o = 0; o < out; ++o) {
     const double centre = begin + (o + 0.5) * scale;
-    const int first = std::clamp(static_cast<int>(std::floor(centre - support + 0.5)), 0,
-                                 size - static_cast<int>(axis.count));
+    const int first = std::clamp(static_cast<int>(std::floor(centre - support + 0.5)), low,
+                                 high - static_cast<int>(axis.count));
     const auto weight = [&](size_t t) {
       return std::max(0.0, 1 - std::abs(first + static_cast<double>(t) + 0.5 - centre) / support);
     };
@@ -87,10 +91,10 @@ void make_axis(double begin, double length, int size, int out, Resampler::Axis& 
 }  // namespace
 
 void Resampler::run(const Picture& picture, int width, int height, bool mirror,
-                    std::span<uint8_t> out) {
+                    std::span<uint8_t> out, bool cut) {
   const Box& box = picture.box;
-  make_axis(box.y, box.height, picture.height, height, rows_);
-  make_axis(box.x, box.width, picture.width, width, columns_);
+  make_axis(box.y, box.height, picture.height, cut, height, rows_);
+  make_axis(box.x, box.width, picture.width, cut, width, columns_);
   const size_t stride = 3 * static_cast<size_t>(picture.width);
   row_.resize(stride);
   for (size_t y = 0; y < static_cast<size_t>(height); ++y) {

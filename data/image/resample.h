@@ -14,7 +14,9 @@ class Resampler {
  public:
   /// Resizes picture.box to width x height RGB pixels; `mirror` flips left to right. Bilinear with
   /// antialiasing, as in Pillow: when the image shrinks, the filter is as wide as an output pixel.
-  void run(const Picture& picture, int width, int height, bool mirror, std::span<uint8_t> out);
+  /// `cut`: from the pixels of the box alone, as if it were the image.
+  void run(const Picture& picture, int width, int height, bool mirror, std::span<uint8_t> out,
+           bool cut = false);
 
   /// One axis: output pixel o is the sum of taps[o * count + t] * input[first[o] + t].
   struct Axis {

@@ -55,9 +55,10 @@ class ImageDataset : public Dataset {
   const StorageLayout* storage() const override { return source_->storage(); }
 
  private:
-  /// Decodes file i and resamples the rectangle that crop_of(width, height) chooses.
+  /// Decodes file i and resamples the rectangle that crop_of(width, height) chooses; `cut`: from
+  /// its pixels alone.
   template <class CropOf>
-  int32_t decode(size_t i, std::span<uint8_t> pixels, const CropOf& crop_of) const;
+  int32_t decode(size_t i, std::span<uint8_t> pixels, bool cut, const CropOf& crop_of) const;
 
   const std::shared_ptr<const ImageSource> source_;
   const ImageOptions options_;

@@ -180,6 +180,20 @@ TEST(Jpeg, ALargeProgressiveImageIsRejectedBeforeAllocating) {
   EXPECT_EQ(decoder.open(smaller).width, 8000);
 }
 
+TEST(Resampler, OfACutBoxTheRestOfTheImageDoesNotMatter) {
+  Resampler resampler;
+  std::vector<uint8_t> image(9 * 8 * 3, 255);
+  for (int y = 2; y < 7; ++y)
+    for (int x = 3; x < 7; ++x) std::fill_n(&image[(y * 9 + x) * 3], 3, uint8_t{10});
+  for (const int side : {2, 16}) {
+    std::vector<uint8_t> out(side * side * 3);
+    resampler.run({image.data(), 9, 8, {3, 2, 4, 5}}, side, side, false, out, true);
+    EXPECT_EQ(std::ranges::count(out, 10), std::ssize(out)) << side;
+    resampler.run({image.data(), 9, 8, {3, 2, 4, 5}}, side, side, false, out);
+    EXPECT_NE(out[0], 10) << side;
+  }
+}
+
 TEST(Resampler, KeepsConstantsAndMirrors) {
   Resampler resampler;
   std::vector<uint8_t> grey(50 * 40 * 3, 173), out(17 * 23 * 3);
