@@ -55,7 +55,7 @@ Packed pack_one(const ImageFolder& folder, size_t i, const PackOptions& options,
                                decoder.orientation());
     check_image_bytes(packed.bytes.size());
     packed.resized = true;
-  } catch (const ImageError& error) {
+  } catch (const UserError& error) {
     packed.bytes.clear();
     packed.damage = fmt::format("{}: {}", folder.name(i), error.what());
     if (!options.skip_bad) fail("[pack] {}; --bad-images skip goes on without it", packed.damage);
