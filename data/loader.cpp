@@ -12,18 +12,11 @@
 
 namespace tw {
 
-namespace {
-
-[[noreturn]] void fail_too_few(size_t samples, const LoaderConfig& config) {
-  fail("[loader] {} images are too few for one batch of {} on each of {} ranks", samples,
-       config.batch, config.ranks);
-}
-
-}  // namespace
-
 void check_batch(size_t samples, const LoaderConfig& config) {
   const uint64_t step = static_cast<uint64_t>(config.batch) * static_cast<uint64_t>(config.ranks);
-  if (samples < step) fail_too_few(samples, config);
+  check(samples >= (config.training ? step : 1),
+        "[loader] {} images are too few for one batch of {} on each of {} ranks", samples,
+        config.batch, config.ranks);
 }
 
 namespace {
@@ -130,7 +123,7 @@ Loader::Impl::Impl(std::shared_ptr<const Dataset> dataset, const LoaderConfig& c
   check<std::logic_error>(config.threads >= 0 && config.rank >= 0 && config.rank < config.ranks,
                           "[loader] rank {} of {}, {} threads", config.rank, config.ranks,
                           config.threads);
-  if (batches() == 0) fail_too_few(dataset_->size(), config);
+  check_batch(dataset_->size(), config);
   std::iota(order_.begin(), order_.end(), 0u);
   const Shape image = dataset_->image;
   const Shape shape{config.batch, image[0], image[1], image[2]};

@@ -24,17 +24,21 @@ class Wrapper : public Dataset {
   }
   size_t size() const override { return source_->size(); }
   int32_t get(size_t i, std::span<uint8_t> pixels) const override {
-    return source_->get(i, pixels);
+    return mapped(source_->get(id_of(i), pixels));
   }
   int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
                         std::span<uint8_t> pixels) const override {
-    return source_->get_augmented(i, seed, epoch, pixels);
+    return mapped(source_->get_augmented(id_of(i), seed, epoch, pixels));
   }
-  std::string describe(size_t i) const override { return source_->describe(i); }
-  std::string name(size_t i) const override { return source_->name(i); }
+  std::string describe(size_t i) const override { return source_->describe(id_of(i)); }
+  std::string name(size_t i) const override { return source_->name(id_of(i)); }
   const StorageLayout* storage() const override { return source_->storage(); }
 
  protected:
+  /// The number of sample i in the source, and the label of one with that label there.
+  virtual size_t id_of(size_t i) const { return i; }
+  virtual int32_t mapped(int32_t label) const { return label; }
+
   const std::shared_ptr<const Dataset> source_;
 };
 
@@ -57,19 +61,10 @@ class Subset : public Wrapper {
   Subset(std::shared_ptr<const Dataset> whole, std::vector<uint32_t> ids)
       : Wrapper(std::move(whole)), ids_(std::move(ids)) {}
   size_t size() const override { return ids_.size(); }
-  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
-    return source_->get(id_of(i), pixels);
-  }
-  int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
-                        std::span<uint8_t> pixels) const override {
-    return source_->get_augmented(id_of(i), seed, epoch, pixels);
-  }
-  std::string describe(size_t i) const override { return source_->describe(id_of(i)); }
-  std::string name(size_t i) const override { return source_->name(id_of(i)); }
   const StorageLayout* storage() const override { return nullptr; }  // it covers the whole set
 
  private:
-  size_t id_of(size_t i) const {
+  size_t id_of(size_t i) const override {
     check<std::logic_error>(i < size(), "[subset] sample {} of {}", i, size());
     return ids_[i];
   }
@@ -84,17 +79,10 @@ class Relabelled : public Wrapper {
                             "[relabel] {} labels for {} classes", map_.size(), source_->classes);
     classes = labels;
   }
-  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
-    return mapped(source_->get(i, pixels));
-  }
-  int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
-                        std::span<uint8_t> pixels) const override {
-    return mapped(source_->get_augmented(i, seed, epoch, pixels));
-  }
   bool supports_resident() const override { return source_->supports_resident(); }
 
  private:
-  int32_t mapped(int32_t label) const {
+  int32_t mapped(int32_t label) const override {
     return label < 0 ? label : map_[static_cast<size_t>(label)];
   }
   const std::vector<int32_t> map_;
