@@ -1,5 +1,7 @@
 #include "apps/common/classifier.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -14,12 +16,12 @@ namespace {
 
 bool finite(float x) { return std::isfinite(x); }
 
-/// The softmax of one row of logits, in place.
-void to_probabilities(std::span<float> logits) {
+/// The softmax of one row of logits.
+void to_probabilities(std::span<const float> logits, std::span<float> probabilities) {
   const float most = std::ranges::max(logits);
   float sum = 0;
-  for (float& value : logits) sum += value = std::exp(value - most);
-  for (float& value : logits) value /= sum;
+  for (size_t i = 0; i < logits.size(); ++i) sum += probabilities[i] = std::exp(logits[i] - most);
+  for (float& value : probabilities) value /= sum;
 }
 
 }  // namespace
@@ -66,8 +68,19 @@ Classifier::Classifier(const ClassifierOptions& options, const char* area)
       network_(open_network(
           {.path = options.run, .model = options.model, .image_size = options.image_size}, area)),
       ctx_(resolve_device(options.device), resolve_threads(options.threads, 1)) {
+  check(options.precision != Precision::tf32 || ctx_.device() == Device::cuda,
+        "[options] precision is tf32, which only a GPU has; expected f32 or bf16");
   ctx_.set_math({.tf32 = options_.precision == Precision::tf32, .deterministic = false});
-  model_ = load_network(ctx_, network_, options.batch_size, activations_of(options_.precision));
+}
+
+void Classifier::normalise_as(const std::vector<float>& mean, const std::vector<float>& deviation) {
+  if (network_.normalised) return;
+  network_.mean = mean;
+  network_.deviation = deviation;
+  write_error_line(
+      fmt::format("the weights name no mean and deviation of their images: taken are "
+                  "{:g} and {:g}",
+                  fmt::join(mean, ", "), fmt::join(deviation, ", ")));
 }
 
 std::vector<std::string> Classifier::class_names() const {
@@ -84,26 +97,28 @@ void Classifier::classify(const std::shared_ptr<const Dataset>& images, const Vi
                          .training = false,
                          .threads = static_cast<int>(options_.loader_threads),
                          .device = ctx_.device()});
+  const std::unique_ptr<Model> model =
+      load_network(ctx_, network_, options_.batch_size, activations_of(options_.precision));
   DevicePrefetcher feed(ctx_, loader);
   feed.start(0);
   const auto outputs = static_cast<size_t>(network_.spec.classes),
              batch = static_cast<size_t>(options_.batch_size);
-  std::vector<float> logits(batch * outputs);
+  std::vector<float> logits(batch * outputs), probabilities(outputs);
   std::vector<int32_t> labels(batch);
   for (size_t first = 0; first < images->size(); first += batch) {
-    feed.next(model_->images(), model_->labels());
-    model_->queue_forward({.ctx = ctx_, .training = false});
+    feed.next(model->images(), model->labels());
+    model->queue_forward({.ctx = ctx_, .training = false});
     feed.prefetch();
-    copy_to_host(ctx_, model_->logits().as<float>(), logits);
-    copy_bytes(ctx_, std::as_bytes(model_->labels().as<int32_t>()),
+    copy_to_host(ctx_, model->logits().as<float>(), logits);
+    copy_bytes(ctx_, std::as_bytes(model->labels().as<int32_t>()),
                std::as_writable_bytes(std::span(labels)));
     for (size_t i = 0; i < std::min(batch, images->size() - first); ++i) {
       const std::span row = std::span(logits).subspan(i * outputs, outputs);
       check<CollectiveFault>(labels[i] < 0 || std::ranges::all_of(row, finite),
                              "[{}] {}: the network gives numbers that are not finite", area_,
                              images->name(first + i));
-      to_probabilities(row);
-      visit(first + i, labels[i], row);
+      to_probabilities(row, probabilities);
+      visit(first + i, labels[i], row, probabilities);
     }
   }
 }

@@ -32,10 +32,12 @@ void check_save(const std::string& save);
 
 class Classifier {
  public:
-  /// UserError, which begins with [area], as open_network() and load_network().
+  /// UserError, which begins with [area], as open_network().
   Classifier(const ClassifierOptions& options, const char* area);
 
   const TrainedNetwork& network() const { return network_; }
+  /// Takes this mean and deviation of the images, and says so, if the weights' file has none.
+  void normalise_as(const std::vector<float>& mean, const std::vector<float>& deviation);
   /// Whether damaged images are left out; without a choice, as in training.
   bool skips_bad() const {
     return options_.bad_images.value_or(network_.bad_images) == BadImages::skip;
@@ -43,11 +45,13 @@ class Classifier {
   /// The names of the outputs: those of their classes, or their numbers.
   std::vector<std::string> class_names() const;
 
-  /// Is given each sample with its label (-1: it is damaged and skipped) and the probability of
-  /// each output, in the order of the samples.
-  using Visit = std::function<void(size_t sample, int32_t label, std::span<const float>)>;
-  /// UserError when the images have another size than the network's, or one is damaged;
-  /// CollectiveFault when an output is not finite.
+  /// Is given each sample with its label (-1: it is damaged and skipped) and the logit and the
+  /// probability of each output, in the order of the samples. Small probabilities may be equal
+  /// where logits are not.
+  using Visit = std::function<void(size_t sample, int32_t label, std::span<const float> logits,
+                                   std::span<const float> probabilities)>;
+  /// UserError when the images have another size than the network's, or one is damaged, and as
+  /// load_network(); CollectiveFault when an output is not finite.
   void classify(const std::shared_ptr<const Dataset>& images, const Visit& visit);
 
  private:
@@ -55,7 +59,6 @@ class Classifier {
   ClassifierOptions options_;
   TrainedNetwork network_;
   Context ctx_;
-  std::unique_ptr<Model> model_;
 };
 
 }  // namespace tw

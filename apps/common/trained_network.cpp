@@ -94,6 +94,8 @@ TrainedNetwork open_network(const NetworkSource& source, const char* area) {
   const Model model(network.model, spec);
   network.dropped_prefix = drop_prefix(network.weights, model.arena());
   spec.classes = classes_of(weights, model.arena(), prefix);
+  check(std::ssize(network.class_names) <= spec.classes, "{}: {} class names for {} outputs",
+        prefix, network.class_names.size(), spec.classes);
   return network;
 }
 

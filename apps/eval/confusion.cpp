@@ -4,17 +4,23 @@
 
 #include <algorithm>
 
+#include "engine/core/error.h"
 #include "engine/io/csv.h"
 
 namespace tw {
 
-void Confusion::add(size_t label, std::span<const float> probabilities) {
-  const auto prediction =
-      static_cast<size_t>(std::ranges::max_element(probabilities) - probabilities.begin());
-  const float own = probabilities[label];
+Confusion::Confusion(std::vector<std::string> names) : names_(std::move(names)) {
+  check(names_.size() <= kMostClasses, "[eval] {} classes; expected at most {}", names_.size(),
+        kMostClasses);
+  counts_.resize(names_.size() * names_.size());
+}
+
+void Confusion::add(size_t label, std::span<const float> logits) {
+  const auto prediction = static_cast<size_t>(std::ranges::max_element(logits) - logits.begin());
+  const float own = logits[label];
   size_t above = 0;
-  for (size_t i = 0; i < probabilities.size(); ++i)
-    if (probabilities[i] > own || (probabilities[i] == own && i < label)) ++above;
+  for (size_t i = 0; i < logits.size(); ++i)
+    if (logits[i] > own || (logits[i] == own && i < label)) ++above;
   ++counts_[label * names_.size() + prediction];
   ++images_;
   if (above < 1) ++top1_;

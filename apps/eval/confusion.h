@@ -11,12 +11,13 @@ namespace tw {
 
 class Confusion {
  public:
-  explicit Confusion(std::vector<std::string> names)
-      : names_(std::move(names)), counts_(names_.size() * names_.size()) {}
+  static constexpr size_t kMostClasses = 10'000;  ///< their pairs take 8 bytes each
 
-  /// Counts an image by the probabilities of its classes. Of equal ones the lower class comes
-  /// first.
-  void add(size_t label, std::span<const float> probabilities);
+  /// UserError beyond kMostClasses.
+  explicit Confusion(std::vector<std::string> names);
+
+  /// Counts an image by the logits of its classes. Of equal ones the lower class comes first.
+  void add(size_t label, std::span<const float> logits);
 
   struct Class {
     std::string name;
@@ -40,7 +41,7 @@ class Confusion {
 
   int64_t images() const { return images_; }
   int64_t top1() const { return top1_; }  ///< correct ones
-  int64_t top5() const { return top5_; }  ///< whose label is among the five most probable
+  int64_t top5() const { return top5_; }  ///< whose label is among the five largest
 
   /// A row for each label, with its name and the number of images taken for each class.
   std::string matrix_csv() const;

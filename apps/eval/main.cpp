@@ -186,8 +186,9 @@ int run(int argc, char** argv) {
   Classifier classifier(config.network, "eval");
   const TrainedNetwork& network = classifier.network();
   const fs::path run = run_of(network.weights.path()),
-                 folder = output_folder(config.output_dir, run);
+                 folder = output_folder(config.output_dir, run, config.save);
   const auto [data, source] = open_images(config, network, run);
+  classifier.normalise_as(data.mean, data.deviation);
   const auto skipped = std::make_shared<SkipLog>();
   std::shared_ptr<const Dataset> images = with_labels_of(network, data, config.class_map);
   if (classifier.skips_bad()) images = skip_bad(images, skipped);
@@ -195,11 +196,12 @@ int run(int argc, char** argv) {
   const std::vector<std::string> names = classifier.class_names();
   Confusion confusion(names);
   std::string predictions = fmt::format("{},label,prediction,probability\n", kImageColumn);
-  classifier.classify(images, [&](size_t i, int32_t label, std::span<const float> row) {
+  classifier.classify(images, [&](size_t i, int32_t label, std::span<const float> logits,
+                                  std::span<const float> row) {
     if (label < 0) return;
-    confusion.add(static_cast<size_t>(label), row);
+    confusion.add(static_cast<size_t>(label), logits);
     if (config.save.empty()) return;
-    const auto best = static_cast<size_t>(std::ranges::max_element(row) - row.begin());
+    const auto best = static_cast<size_t>(std::ranges::max_element(logits) - logits.begin());
     predictions +=
         fmt::format("{},{},{},{:.6g}\n", csv_cell(images->name(i)),
                     csv_cell(names[static_cast<size_t>(label)]), csv_cell(names[best]), row[best]);

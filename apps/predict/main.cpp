@@ -60,6 +60,7 @@ int run(int argc, char** argv) {
   Classifier classifier(config.network, "predict");
   const std::vector<std::string> names = classifier.class_names();
   const std::shared_ptr<const Dataset> files = open_images(config.images, classifier.network());
+  classifier.normalise_as(kImageMean, kImageDeviation);
   const auto skipped = std::make_shared<SkipLog>();
 
   std::string table = fmt::format("{},prediction", kImageColumn);
@@ -68,11 +69,12 @@ int run(int argc, char** argv) {
   const auto top = std::min(names.size(), static_cast<size_t>(config.top));
   std::vector<size_t> order(names.size());
   size_t predicted = 0;
-  const auto tell = [&](size_t i, int32_t label, std::span<const float> probabilities) {
+  const auto tell = [&](size_t i, int32_t label, std::span<const float> logits,
+                        std::span<const float> probabilities) {
     if (label < 0) return;
     ++predicted;
     std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order, std::greater<>(), [&](size_t k) { return probabilities[k]; });
+    std::ranges::stable_sort(order, std::greater<>(), [&](size_t k) { return logits[k]; });
     std::string line = files->name(i) + ":";
     for (const size_t k : std::span(order).first(top))
       line += fmt::format("{} {} {:.4f}", k == order[0] ? "" : ",", names[k], probabilities[k]);

@@ -29,6 +29,10 @@ class ImageSource {
   virtual const StorageLayout* storage() const { return nullptr; }
 };
 
+/// Of the pixels of photographs, between 0 and 1: those of ImageNet, as in torchvision.
+inline const std::vector<float> kImageMean{0.485f, 0.456f, 0.406f},
+    kImageDeviation{0.229f, 0.224f, 0.225f};
+
 struct ImageOptions {
   int64_t classes = 1000;
   int64_t image_size = 224;       ///< side of the samples in pixels

@@ -108,8 +108,8 @@ DataSplit open_images(const DataConfig& config, size_t expected_classes) {
   split.val_name = opened.kind;
   split.left_out = opened.left_out;
   split.class_names = as_utf8(std::move(opened.classes));
-  split.mean = {0.485f, 0.456f, 0.406f};
-  split.deviation = {0.229f, 0.224f, 0.225f};
+  split.mean = kImageMean;
+  split.deviation = kImageDeviation;
   return split;
 }
 

@@ -44,7 +44,8 @@ TEST(Confusion, TopFiveIsTheRankOfTheLabel) {
   const std::array row{0.3f, 0.2f, 0.15f, 0.1f, 0.1f, 0.1f, 0.05f};
   for (size_t label = 0; label < row.size(); ++label) confusion.add(label, row);
   EXPECT_EQ(confusion.top1(), 1);
-  EXPECT_EQ(confusion.top5(), 5);  // f has the probability of e and comes behind it
+  EXPECT_EQ(confusion.top5(), 5);  // f has the logit of e and comes behind it
+  EXPECT_THROW(Confusion(std::vector<std::string>(Confusion::kMostClasses + 1)), UserError);
 }
 
 class Eval : public RunOnImages {

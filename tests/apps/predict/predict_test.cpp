@@ -1,4 +1,5 @@
 // The program predict: the most probable classes of images.
+#include "engine/io/safetensors.h"
 #include "tests/support/run_on_images.h"
 
 namespace tw::test {
@@ -74,6 +75,28 @@ TEST_F(Predict, TakesNamesThatBeginWithADashAfterTwo) {
   const Ended both = in_folder(fmt::format("{}/predict runs/run -- -odd.jpg --save", TW_BIN));
   EXPECT_EQ(both.code, 0) << both.output;
   EXPECT_TRUE(both.output.starts_with("-odd.jpg: ") && both.says("\n--save: ")) << both.output;
+}
+
+TEST_F(Predict, AsEvalTakesMeanAndDeviationOfTheDataWhereTheFileHasNone) {
+  const SafetensorsReader weights(*folder_ /
+                                  "runs/run/checkpoints/step-00000030/model.safetensors");
+  SafetensorsWriter bare;
+  for (const auto& [name, tensor] : weights.tensors()) bare.add(name, tensor);
+  bare.write(*folder_ / "bare.safetensors");
+  const std::string options = " --model lenet --image-size 32 --save ";
+  for (const char* program : {"predict", "eval"}) {
+    const Ended ended =
+        RunOnImages::run(program, "bare.safetensors data/val" + options + "bare.csv");
+    EXPECT_TRUE(ended.says("the weights name no mean and deviation")) << ended.output;
+    ASSERT_EQ(RunOnImages::run(program, "runs/run data/val --save usual.csv").code, 0);
+    const auto with = rows_of("usual.csv"), without = rows_of("bare.csv");
+    for (size_t i = 1; i < with.size(); ++i) EXPECT_EQ(with[i].back(), without[i].back()) << i;
+    fs::remove(*folder_ / "usual.csv");
+    fs::remove(*folder_ / "bare.csv");
+  }
+  bare.metadata("classes", R"(["a", "b", "c", "d"])");
+  bare.write(*folder_ / "bare.safetensors");
+  refuses("predict", "bare.safetensors data/val" + options + "x", "4 class names for 3 outputs");
 }
 
 TEST_F(Predict, SaysWhatIsMissing) {
