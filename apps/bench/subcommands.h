@@ -13,7 +13,7 @@ namespace tw {
 /// `bench comm`: times collectives and sparse exchanges on a transport or an emulated link, on the
 /// ranks of `world` or on threads.
 Subcommand bench_comm(Communicator& world);
-/// `bench data`: speed of the JPEG pipeline, compared with a plain libjpeg loop.
+/// `bench data`: speed of the JPEG pipeline, beside decoding whole images.
 Subcommand bench_data();
 /// `bench encode`: the speed of the formats of sparse messages, compared with a copy.
 Subcommand bench_encode();

@@ -1,30 +1,9 @@
-// `bench data` and its plain libjpeg loop.
-#include "apps/bench/libjpeg_baseline.h"
-#include "tests/support/error_text.h"
+// `bench data`: the loader beside decoding whole images.
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
 namespace {
-
-TEST(LibjpegBaseline, DecodesEveryKindOfJpegAndNamesADamagedFile) {
-  const TempFolder folder;
-  std::vector<std::string> files;
-  for (const char* name :
-       {"cmyk.jpg", "colour.jpg", "grayscale.jpg", "narrow.jpg", "progressive.jpg"})
-    files.push_back(test::fixture(name).string());
-  for (const int threads : {1, 3})
-    for (const int side : {1, 32, 300})
-      EXPECT_GT(libjpeg_images_per_second(files, side, threads), 0);
-  for (const char* name : {"text.JPEG", "none.JPEG"}) {
-    test::write_bytes(folder / "text.JPEG", std::vector<std::byte>(9));
-    files.push_back((folder / name).string());
-    const std::string text =
-        error_text<UserError>([&] { libjpeg_images_per_second(files, 32, 2); });
-    EXPECT_NE(text.find(files.back() + ": "), std::string::npos) << text;
-    files.pop_back();
-  }
-}
 
 TEST(BenchData, ReportsSpeedsAndTheMemoryOfEveryEpoch) {
   const TempFolder folder;
