@@ -158,7 +158,9 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
   if (comm.size() > 1) costs.link = {.alpha = 1, .beta = 1};  // will be measured
   apply_given(config, prepared.model->arena(), costs);  // its errors come before the measurement
   // written at the end; what is there stays if the measurement is interrupted
-  if (comm.rank() == 0 && !config.csv.empty()) check_writable(config.csv);
+  if (comm.rank() != 0 || config.csv.empty()) return;
+  check_writable(config.csv);
+  check_replaceable(config.csv, "sparsifier,collective,", "a table of predictions");
 }
 
 void advise(Communicator& comm, const AdviseConfig& config) {

@@ -60,12 +60,9 @@ std::string column(double value) { return std::isnan(value) ? "-" : fmt::format(
 class CompressorTable {
  public:
   explicit CompressorTable(const std::string& csv) {
-    if (csv.empty()) return;
-    csv_ = GrowingFile(csv, GrowingFile::Start::empty);
-    csv_.write(
-        "step,sparsifier,d,ranks,density,k,error,contraction,bound_random,bound_bell,nnz_over_k,"
-        "bytes,select_ms,exchange_ms,overlap" +
-        provenance_names() + "\n");
+    csv_ = result_table(csv,
+                        "step,sparsifier,d,ranks,density,k,error,contraction,bound_random,"
+                        "bound_bell,nnz_over_k,bytes,select_ms,exchange_ms,overlap");
   }
 
   void heading() const {

@@ -40,10 +40,8 @@ class TheoryTable {
         seed_(static_cast<uint64_t>(options.seed)),
         u_(static_cast<size_t>(options.d)),
         e_(u_.size()) {
-    if (options.csv.empty()) return;
-    csv_ = GrowingFile(options.csv, GrowingFile::Start::empty);
-    csv_.write("vector,density,topk_exact,topk_drawn,randk_exact,randk_drawn,bound" +
-               provenance_names() + "\n");
+    csv_ = result_table(options.csv,
+                        "vector,density,topk_exact,topk_drawn,randk_exact,randk_drawn,bound");
   }
 
   void rows(const Case& of);

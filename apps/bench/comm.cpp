@@ -146,13 +146,10 @@ void CommBench::run() {
     });
     check(!cases.empty(), "[bench] no collective {} has an implementation {} on the transport {}",
           options_.collective, options_.implementation, comm_.transport());
-    if (comm_.rank() == 0 && !options_.csv.empty()) {
-      csv_ = GrowingFile(options_.csv, GrowingFile::Start::empty);
-      csv_.write(
-          "collective,algorithm,transport,ranks,bytes,seconds,algbw_gb_s,busbw_gb_s,wire_bytes,"
-          "model_seconds,wrong" +
-          provenance_names() + "\n");
-    }
+    if (comm_.rank() == 0)
+      csv_ = result_table(options_.csv,
+                          "collective,algorithm,transport,ranks,bytes,seconds,algbw_gb_s,"
+                          "busbw_gb_s,wire_bytes,model_seconds,wrong");
   });
   const size_t most = static_cast<size_t>(options_.max_bytes) / sizeof(float);
   run_collectively(comm_, [&] { vectors_.emplace(ctx_, most); });

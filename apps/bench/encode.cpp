@@ -46,10 +46,8 @@ double timed(const Body& body) {
 class EncodeTable {
  public:
   explicit EncodeTable(const EncodeOptions& options) : options_(options) {
-    if (options.csv.empty()) return;
-    csv_ = GrowingFile(options.csv, GrowingFile::Start::empty);
-    csv_.write("values,entries,bytes_each,round_gb_s,encode_gb_s,decode_gb_s,copy_gb_s" +
-               provenance_names() + "\n");
+    csv_ = result_table(options.csv,
+                        "values,entries,bytes_each,round_gb_s,encode_gb_s,decode_gb_s,copy_gb_s");
   }
 
   /// Times the parts of a message over values that take `bytes` in memory. `encode` returns the

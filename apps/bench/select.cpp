@@ -83,11 +83,9 @@ class SelectBench {
         g_(ctx_.device(), u_.bytes()),
         e_(ctx_.device(), u_.bytes()),
         k_(entries_to_keep(options.density, d_)) {
-    if (options.csv.empty()) return;
-    csv_ = GrowingFile(options.csv, GrowingFile::Start::empty);
-    csv_.write(
-        "device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,nnz_over_k" +
-        provenance_names() + "\n");
+    csv_ = result_table(
+        options.csv,
+        "device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,nnz_over_k");
   }
 
   void run(const std::string& distribution);

@@ -141,11 +141,10 @@ void write_profile(const std::string& path, const ParameterArena& arena,
   std::vector<size_t> order(arena.parameters().size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) { return profile.ready[i]; });
-  GrowingFile file(path, GrowingFile::Start::empty);
+  GrowingFile file = result_table(path, kHead);
   std::ostringstream out;
   const std::string from = provenance_cells() + "\n";
-  out << kHead << provenance_names() << '\n'
-      << fmt::format("forward,0,{:.9g}", profile.forward) << from;
+  out << fmt::format("forward,0,{:.9g}", profile.forward) << from;
   double before = 0;
   for (const size_t i : order) {
     const Parameter& parameter = arena.parameters()[i];

@@ -69,6 +69,7 @@ Header header_of(std::span<const std::byte> bytes, const std::string& source) {
 template <class T>
 void write_integers(const std::filesystem::path& path, std::string_view dtype,
                     std::span<const T> values) {
+  check_replaceable(path, kMagic, "an .npy file");
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}",
                                    dtype, values.size());
   // the data begins at a multiple of 64

@@ -22,6 +22,8 @@ using namespace tw;
 namespace fs = std::filesystem;
 
 constexpr const char* kAuto = "auto";
+constexpr const char *kSummary = "summary.json", *kClasses = "classes.csv",
+                     *kConfusion = "confusion.csv";
 
 struct EvalConfig {
   ClassifierOptions network;
@@ -57,7 +59,7 @@ fs::path run_of(const fs::path& weights) {
 }
 
 /// The folder for the results; empty: none. UserError where they cannot be written.
-fs::path output_folder(const std::string& given, const fs::path& run) {
+fs::path output_folder(const std::string& given, const fs::path& run, const std::string& save) {
   fs::path folder = given;
   if (given.empty() && !run.empty()) folder = run / "eval";
   if (folder.empty()) return folder;
@@ -66,6 +68,12 @@ fs::path output_folder(const std::string& given, const fs::path& run) {
   check(!fs::exists(folder / "config.json", ignored),
         "[options] output-dir is {}, the folder of a run, which has a summary.json of its own",
         given);
+  check_replaceable(folder / kSummary, "{\n  \"weights\"", "an evaluation");
+  check_replaceable(folder / kClasses, "class,", "a table of classes");
+  check_replaceable(folder / kConfusion, "label,", "a table of counts");
+  for (const char* name : {kSummary, kClasses, kConfusion})
+    check(save.empty() || fs::weakly_canonical(save) != fs::weakly_canonical(folder / name),
+          "[options] save is {}, which the evaluation replaces", save);
   return folder;
 }
 
@@ -231,14 +239,14 @@ int run(int argc, char** argv) {
                   {"top1", share(confusion.top1())},
                   {"top5", share(confusion.top5())},
                   {"build", provenance_json()}};
-  const Json last = parse_json_if_valid<Json>(read_text_if_any(folder / "summary.json", kMostJson));
+  const Json last = parse_json_if_valid<Json>(read_text_if_any(folder / kSummary, kMostJson));
   if (const Json before = last.is_object() ? last.value("data", Json()) : Json();
       before.is_string() && before != summary["data"])
     fmt::print("replaces the evaluation of {}\n", printable(before.get<std::string>()));
   create_folders_durably(folder);
-  write_together(folder, {{"confusion.csv", confusion.matrix_csv()},
-                          {"classes.csv", confusion.classes_csv()},
-                          {"summary.json", summary.dump(2) + "\n"}});
+  write_together(folder, {{kConfusion, confusion.matrix_csv()},
+                          {kClasses, confusion.classes_csv()},
+                          {kSummary, summary.dump(2) + "\n"}});
   fmt::print("written to {}\n", printable(folder.string()));
   return 0;
 }

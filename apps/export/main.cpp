@@ -1,6 +1,7 @@
 // export: writes the network of a run as an ONNX file.
 #include <nlohmann/json.hpp>
 
+#include "apps/common/checkpoint_folder.h"
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
 #include "apps/common/options.h"
@@ -79,6 +80,9 @@ int run(int argc, char** argv) {
   for (const std::string& file : {config.output, config.example})
     check_other_file(file, weights.path());
   check_replaceable(config.output, kOnnxStart, "an ONNX file");
+  check(config.output != config.example, "[export] output and example are both {}", config.output);
+  if (std::error_code ignored; std::filesystem::is_regular_file(config.example, ignored))
+    read_weights_file(config.example, "export");  // UserError: it is no file of tensors
   if (!network.dropped_prefix.empty())
     fmt::print("the names in {} begin with {}, which is dropped\n", weights.path().string(),
                network.dropped_prefix);

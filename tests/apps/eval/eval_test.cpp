@@ -242,6 +242,14 @@ TEST_F(Eval, AWrongOutputFolderIsRefusedBeforeTheWork) {
         {"runs/run/config.json/below", "cannot write to the folder runs/run/config.json/below"},
         {"runs/run", "output-dir is runs/run, the folder of a run"}})
     refuses("eval", fmt::format("runs/run --output-dir {} --save early.csv", folder), text);
+  fs::create_directory(*folder_ / "of_others");
+  for (const char* file : {"summary.json", "classes.csv", "confusion.csv"}) {
+    std::ofstream(*folder_ / "of_others" / file) << "mine";
+    refuses("eval", "runs/run --output-dir of_others", "exists and is not a");
+    fs::remove(*folder_ / "of_others" / file);
+    refuses("eval", fmt::format("runs/run --output-dir of_others --save of_others/{}", file),
+            "which the evaluation replaces");
+  }
   EXPECT_FALSE(fs::exists(*folder_ / "early.csv"));
   EXPECT_EQ(text_of(*folder_ / "runs/run/summary.json"), summary);
 }
