@@ -43,6 +43,9 @@ void check_combinations(const TrainConfig& c) {
   allreduces().find(c.settings.text(kSumCollective));
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only needs weights: give --pretrained or --resume");
+  check(!c.eval_only || !c.quiet || !c.log.empty(),
+        "[options] eval-only prints what it finds; it excludes quiet without --log");
+  check(c.seeds.empty() || !c.is_flag("seed"), "[options] seeds has the seeds; it excludes seed");
   check(!c.eval_only || c.eval_every.has_value(),
         "[options] eval-only validates; it excludes --eval-every never");
   check(c.val_size == 0 || c.val_split.value_or(0) == 0,

@@ -151,6 +151,7 @@ struct TrainConfig {
   std::vector<std::string> changed;      ///< the options that the file of --config changes
   std::vector<SweepKey> sweep;           ///< of the configuration, without options given as flags
   std::string cell;                      ///< the values of this run of a sweep, as text
+  int64_t ranks_before = 0;              ///< of the run whose config.json is --config; 0: unknown
   bool branches = false;  ///< --resume PATH with --name: continues in a folder of its own
 
   /// Flags, JSON keys, help and rules of all members above.

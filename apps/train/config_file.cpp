@@ -45,6 +45,8 @@ void apply_file(TrainConfig& config, OptionTable& table, const RunOptions& optio
   check(!file.contains("config"), "{}: \"config\" names a file on the command line; remove it here",
         prefix);
   if (file.contains("sweep")) config.sweep = sweep_in(file["sweep"], table, prefix);
+  if (const Json run = file.value("run", Json()); run.is_object())
+    config.ranks_before = integer_of(run.value("ranks", Json(0)));
   for (const char* key : kRunKeys) file.erase(key);
   table.set_json(file, prefix);
 }
@@ -97,6 +99,7 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
     apply_file(config, table, {file, read_text(file, kMostJson)});
   else if (!run.file.empty())
     apply_file(config, table, run);
+  if (file.empty()) config.ranks_before = 0;  // a resume tells them
   if (!file.empty()) config.changed = table.changed();
   if (continues) config.pretrained.clear();  // the checkpoint has newer weights
   for (const auto& [name, text] : given) {

@@ -231,9 +231,14 @@ void report_unused_selector(Console& console, const TrainConfig& config,
       warmup > 0 ? fmt::format(" from epoch {} on", warmup + 1) : "", selector);
 }
 
-void report_learning_rate(Console& console, const TrainConfig& config) {
-  if (!config.lr_reason.empty())
-    console.paragraph("learning rate {:g}, {}", config.lr, config.lr_reason);
+void report_learning_rate(Console& console, const TrainConfig& config, int ranks) {
+  const double factor = learning_rate_factor(config, ranks);
+  if (!config.lr_reason.empty() || factor != 1)
+    console.paragraph("learning rate {:g}{}{}{}", config.lr, config.lr_reason.empty() ? "" : ", ",
+                      config.lr_reason,
+                      factor == 1 ? ""
+                                  : fmt::format(", times {:g} by --lr-scaling linear: {:g}", factor,
+                                                factor * config.lr));
 }
 
 /// `epochs`: those that the run begins, which --max-steps may limit.
@@ -299,7 +304,7 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
   if (const std::string note = size_note(config.model, model.spec().image); !note.empty())
     console.paragraph("{}", note);
   if (!config.eval_only) {
-    report_learning_rate(console, config);
+    report_learning_rate(console, config, plan.ranks);
     report_warmup(console, config, plan.epochs);
   }
   if (datasets().find(config.dataset).value.generated && config.data_dir.empty())
@@ -387,7 +392,7 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
       {"val-split", config.val_split.value_or(0) > 0 && !files, no_files, Kind::mistake},
       {"bad-images", config.bad_images == BadImages::skip && !files, no_files, Kind::mistake},
       {"shuffle", config.shuffle == Shuffle::shards && data.train->storage() == nullptr,
-       config.dataset + " is no record file", Kind::mistake},
+       "the training images are not all of those of a record file", Kind::mistake},
       {"ranks-per-node", config.comm.link.empty() && is_unread(kNodeSetting),
        fmt::format("no link is emulated (--link), and {} has no nodes", config.sparsifier),
        Kind::mistake},
@@ -420,6 +425,9 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
   for (const auto& [option, unused, why, kind] : all)
     if (unused && config.is_given(option))
       add(option, why, kind == Kind::mistake && config.is_flag(option));
+  if (const int64_t before = config.ranks_before; before > 0 && before != ranks)
+    notes.push_back(
+        fmt::format("the run of this configuration had {} ranks, this one has {}", before, ranks));
   if (!config.eval_only)
     for (const std::string& key : config.settings.unread(config.flags))
       if (key != kSumCollective || config.is_flag(key) || !config.is_flag("allreduce"))

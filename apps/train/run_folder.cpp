@@ -337,6 +337,10 @@ RunFolder located(const TrainConfig& config, int ranks) {
   if (config.resumes_path()) run.checkpoint = named_checkpoint(config.resume);
   if (config.resumes_path() && !config.branches) {
     run.path = run.checkpoint.parent_path().parent_path();
+    check(!config.is_flag("output-dir") ||
+              fs::weakly_canonical(config.output_dir) == fs::weakly_canonical(run.path / ".."),
+          "[options] output-dir is {}, but --resume continues in {}; with --name in a new folder",
+          config.output_dir, run.path.string());
   } else if (config.resumes_last()) {
     run.path = last_run(config, ranks);
     if (run.path.empty()) return run;

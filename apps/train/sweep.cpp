@@ -120,6 +120,7 @@ std::vector<TrainConfig> parse_train_configs(const OptionTable::Given& given,
   std::vector<TrainConfig> cells{std::move(base)};
   const std::vector<SweepKey> keys = std::exchange(cells[0].sweep, {});
   for (const auto& [key, values] : keys) {
+    check(key != "seed" || cells[0].seeds.empty(), "[sweep] the sweep has seed; it excludes seeds");
     check(cells.size() * values.size() <= kMostCells, "[sweep] more than {} combinations",
           kMostCells);
     std::vector<TrainConfig> next;
@@ -127,6 +128,7 @@ std::vector<TrainConfig> parse_train_configs(const OptionTable::Given& given,
       for (const Json& value : values) {
         TrainConfig& one = next.emplace_back(cell);
         set_option(one, key, value, fmt::format("[sweep] {}", one.config));
+        std::ranges::replace(one.changed.emplace_back(key), '_', '-');
         one.name = named(one.name, key, value);
         one.cell += fmt::format("{}{} {}", one.cell.empty() ? "" : ", ", key, text_of(value));
       }

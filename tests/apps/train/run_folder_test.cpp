@@ -73,6 +73,16 @@ TEST_F(RunFolderTest, AGivenNameMayBeTakenAgainBeforeTheFirstStep) {
   EXPECT_TRUE(error("mine", "").starts_with("[run] " + (root_ / "mine").string() + " exists"));
 }
 
+TEST_F(RunFolderTest, AResumedRunStaysInItsFolder) {
+  const std::string run = checkpoint("run", "step-00000001").parent_path().parent_path();
+  config_.flags = {"output-dir"};
+  EXPECT_EQ(open("", run).path, run);
+  config_.output_dir = root_ / "other";
+  EXPECT_EQ(error("", run), fmt::format("[options] output-dir is {}, but --resume continues in {}; "
+                                        "with --name in a new folder",
+                                        config_.output_dir, run));
+}
+
 TEST_F(RunFolderTest, ARunThatIsRefusedLeavesNoFolder) {
   config_.name = "mine";
   EXPECT_EQ(open_run_folder(config_, 4).path, root_ / "mine");

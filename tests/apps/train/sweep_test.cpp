@@ -117,6 +117,9 @@ TEST_F(Sweep, RefusesWhatItCannotVary) {
     EXPECT_NE(error(R"({"sweep": {"density": [0.1]}})", {flag}).find("it excludes"),
               std::string::npos)
         << flag;
+  EXPECT_EQ(error(R"({"sweep": {"seed": [1, 2]}})", {"--seeds", "3,4"}),
+            "[sweep] the sweep has seed; it excludes seeds");
+  EXPECT_TRUE(parse(kTwoDensities)[0].is_given("density"));  // or has no effect, which is said
 }
 
 TEST_F(Sweep, TrainsEachCombinationOnce) {

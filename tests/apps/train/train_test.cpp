@@ -265,7 +265,7 @@ TEST(Train, ListShowsEveryRegisteredName) {
 
 TEST(Train, BadFlagsAreOneLineAndExitCode2) {
   struct Case {
-    const char* arguments;
+    std::string arguments;
     const char* expected;
   };
   const Case cases[] = {
@@ -295,13 +295,9 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--val-size 1000000", "1000000"},
       {"--workers 64 --batch-size 1024 --model mlp", "1024"},
       {"--batch-size 100000 --model resnet110 --dry-run", "100000"},
-      {"--name "
-       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-       "a"
-       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-       "aaaaa"
-       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-       "too long"},
+      {"--name " + std::string(300, 'a'), "too long"},
+      {"--seed 1 --seeds 1,2", "it excludes seed"},
+      {"--eval-only --quiet --pretrained none", "it excludes quiet without --log"},
       {"stray", "stray"},
   };
   for (const Case& c : cases) {

@@ -140,6 +140,8 @@ TEST(Plan, TellsTheWarmupOfTheLearningRate) {
   has(plan("--model mlp"), "learning-rate warm-up: the first 2 of 10 epochs");
   has(plan(kTopk + "--epochs 3"), "learning-rate warm-up: the first 0.6 of 3 epochs (auto)");
   lacks(plan("--model mlp --warmup-epochs 0"), "learning-rate warm-up");
+  has(plan("--model mlp --workers 2 --accumulate 3 --lr 0.1 --lr-scaling linear"),
+      "\nlearning rate 0.1, times 6 by --lr-scaling linear: 0.6\n");
   const std::string cut = "--max-steps ends the run before its end";
   has(plan("--model mlp --max-steps 20"), cut);
   lacks(plan("--model mlp --max-steps 2000"), cut);
@@ -213,7 +215,8 @@ TEST(Plan, RefusesOptionsThatThisDataOrExchangeIgnores) {
             "image-size has no effect: images of shapes are 32 x 32");
   refused("--colour-jitter 0.1", "colour-jitter has no effect: shapes has no image files");
   refused("--bad-images skip", "bad-images has no effect: shapes has no image files");
-  refused("--shuffle shards", "shuffle has no effect: shapes is no record file");
+  refused("--shuffle shards",
+          "shuffle has no effect: the training images are not all of those of a record file");
   refused(
       "--dataset shapes --data-dir " + (folder / "mine").string(),
       fmt::format("data-dir is {}, but the images of shapes are generated; THINWIRE_CACHE names "
@@ -232,10 +235,12 @@ TEST(Plan, RefusesOptionsThatThisDataOrExchangeIgnores) {
 TEST(Plan, SaysWhichOptionsOfAFileHaveNoEffect) {
   const TempFolder folder;
   std::ofstream(folder / "c.json")
-      << R"({"colour_jitter": 0.1, "image_size": 0, "set": {"wire.values": "bf16"}})";
+      << R"({"colour_jitter": 0.1, "image_size": 0, "set": {"wire.values": "bf16"},
+              "run": {"ranks": 4}})";
   const std::string said = plan("--model mlp --config " + (folder / "c.json").string());
   has(said, "\n--colour-jitter has no effect: shapes has no image files\n");
   has(said, "\n--set wire.values has no effect: no part of this run reads it\n");
+  has(said, "\nthe run of this configuration had 4 ranks, this one has 1\n");
   lacks(said, "--image-size");
 }
 
