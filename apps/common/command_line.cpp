@@ -163,8 +163,22 @@ void OptionTable::parse_and_set(int argc, char** argv, const std::string& descri
 }
 
 Json OptionTable::describe(const std::string& description) const {
+  std::vector<Option> options = options_;
+  if (settings_ != nullptr) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : settings_->values()) {
+      const std::vector<std::string>& choices = settings_->choices(key);
+      if (choices.empty()) keys.push_back(key + "=");
+      for (const std::string& choice : choices) keys.push_back(key + "=" + choice);
+    }
+    options.push_back({.group = settings_group_,
+                       .name = "set",
+                       .help = "a setting that train --list names; may be repeated",
+                       .rules = {.suggestions = std::move(keys)},
+                       .kind = "NAME.KEY=VALUE"});
+  }
   Json all = Json::array();
-  for (const Option& option : options_) {
+  for (const Option& option : options) {
     Json one = {{"group", option.group}, {"name", option.name}, {"help", option.help}};
     if (option.rules.letter) one["letter"] = std::string(1, option.rules.letter);
     one["takes_value"] = !option.is_flag;
@@ -175,24 +189,6 @@ Json OptionTable::describe(const std::string& description) const {
     one["required"] = option.rules.required;
     one["positional"] = option.rules.positional;
     all.push_back(std::move(one));
-  }
-  if (settings_ != nullptr) {
-    Json keys = Json::array();
-    for (const auto& [key, value] : settings_->values()) {
-      const std::vector<std::string>& choices = settings_->choices(key);
-      if (choices.empty()) keys.push_back(key + "=");
-      for (const std::string& choice : choices) keys.push_back(key + "=" + choice);
-    }
-    all.push_back({{"group", settings_group_},
-                   {"name", "set"},
-                   {"help", "a setting that train --list names; may be repeated"},
-                   {"takes_value", true},
-                   {"kind", "NAME.KEY=VALUE"},
-                   {"default", ""},
-                   {"choices", Json::array()},
-                   {"suggestions", std::move(keys)},
-                   {"required", false},
-                   {"positional", false}});
   }
   return {{"description", description}, {"build", provenance_json()}, {"options", std::move(all)}};
 }
