@@ -69,7 +69,9 @@ class Dropped:
     __setstate__ = __setitem__ = append = extend = add = ignore
 
 
-def tensor(storage, offset, shape, strides, *_):
+def tensor(storage, offset, shape, strides, *more):
+    if any(more[2:]):  # the flags neg and conj
+        raise UserError("has a tensor whose sign is a flag; save its resolve_neg().resolve_conj()")
     return Tensor(storage, offset, tuple(shape), tuple(strides))
 
 

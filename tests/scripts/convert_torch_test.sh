@@ -2,13 +2,9 @@
 # convert.py: files of torch.save become safetensors with the same names, types, shapes and bits.
 # Needs a Python with torchvision and safetensors, named by THINWIRE_PYTHON.
 set -euo pipefail
-python=${THINWIRE_PYTHON:-python3}
-"$python" -c 'import torchvision, safetensors.torch' 2>/dev/null || {
-  echo "skipped: $python has no torchvision and safetensors (THINWIRE_PYTHON names another)"
-  exit 77
-}
 # shellcheck source=tests/support/programs/said.sh
 . tests/support/programs/said.sh
+needs_python "torchvision, safetensors.torch"
 thinwire=$PWD/scripts/thinwire
 cd "$work"
 "$python" - <<'EOF'
@@ -46,6 +42,7 @@ for old in ("", "old"):
     how = {"_use_new_zipfile_serialization": not old}
     torch.save(beside, old + "beside.pth", **how)
     torch.save(Net(), old + "net.pth", **how)
+    torch.save({"neg": torch._neg_view(one)}, old + "neg.pth", **how)
     for name, other in others.items():
         torch.save({"one": one, "other": other}, f"{old}{name}.pth", **how)
 EOF
@@ -55,6 +52,7 @@ done
 convert() { refuses "thinwire convert: $1" "$thinwire" convert "$2"; }
 for old in "" old; do
   convert "${old}net.pth has no state dict; save the state_dict() of the network" ${old}net.pth
+  convert "${old}neg.pth has a tensor whose sign is a flag; save its" ${old}neg.pth
   for type in complex64 uint16 float8_e4m3fn sparse_tensor; do
     convert "$old$type.pth has the tensor other of the type $type, which cannot" $old$type.pth
   done
