@@ -165,7 +165,6 @@ class Result(Folder):
             notes["seconds"] = notes.get("seconds", 0) + time.monotonic() - start
             write(self.folder / "repro.json", notes)
 
-
     def run_beside(self):
         """Replaces the result when another run of it is whole, which is made in the folder `again`
         beside it and resumed there."""

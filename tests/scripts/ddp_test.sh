@@ -2,11 +2,9 @@
 # thinwire.ddp on processes of torch.distributed; needs a Python with PyTorch, named by
 # THINWIRE_PYTHON.
 set -euo pipefail
-python=${THINWIRE_PYTHON:-python3}
-"$python" -c 'import torch.distributed' 2>/dev/null || {
-  echo "skipped: $python has no PyTorch (THINWIRE_PYTHON names another)"
-  exit 77
-}
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
+needs_python "torch.distributed"
 if grep -q '^SANITIZE:[A-Z]*=.' "$TW_BUILD/CMakeCache.txt"; then
   echo "skipped: Python cannot load the library with the sanitizer"
   exit 77
@@ -15,8 +13,6 @@ export PYTHONPATH=$TW_SOURCE/scripts/python THINWIRE_LIBRARY=$TW_BUILD/lib/libth
 "$python" tests/scripts/ddp_checks.py "$TW_BUILD/bin/train"
 
 # the examples, on a text of a few words
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 for ((i = 0; i < 400; ++i)); do
   echo "in the beginning was line $((i * i % 97)) of a text, and the text was $((i % 13))."
 done >"$work/text"

@@ -4,6 +4,7 @@ set -euo pipefail
 # shellcheck source=tests/support/programs/said.sh
 . tests/support/programs/said.sh
 folder=$work
+export PYTHONPATH=scripts
 phases=sec_data,sec_forward,sec_backward,sec_select,sec_exchange,sec_update
 head=epoch,train_loss,val_top1,seconds,nnz_over_k,bytes_sent,$phases
 for run in a b; do
@@ -21,7 +22,6 @@ scripts/plot.py "$folder/a" "$folder/b" -o "$folder/curves.png" --title two >"$f
 lines_of() {
   /usr/bin/python3 - "$1" "$2" <<'EOF'
 import sys
-sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 ((label, runs),) = plot.labelled([plot.opened(sys.argv[1])])
@@ -33,7 +33,6 @@ EOF
 texts_of() {
   /usr/bin/python3 - "$1" <<'EOF'
 import sys
-sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 axes = figures.draw([figures.Unit("a", [plot.opened(sys.argv[1])])]).axes[0]
@@ -65,7 +64,6 @@ sed -i 's/,10,1,2,3,/,0,1,2,3,/' "$folder/alone/steps.csv"
 sed -i 's/,50,1,2,3,/,0,1,2,3,/' "$folder/alone/metrics.csv"
 /usr/bin/python3 - "$folder" <<'EOF'
 import sys
-sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 every = ["Validation top-1", "Training loss", "Time of an epoch by phase", "Top-1 by bytes sent",
@@ -91,7 +89,6 @@ for seed in 1 2 3; do
 done
 /usr/bin/python3 - "$folder"/s[123] <<'PY'
 import sys
-sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 ((label, runs),) = plot.grouped([plot.opened(folder) for folder in sys.argv[1:]])
@@ -112,7 +109,6 @@ printf '%s\n' 'label,a,"b, c",寿' a,3,1,0 '"b, c",0,0,0' 寿,0,2,2 >"$folder/co
 /usr/bin/python3 - "$folder/confusion.csv" 2>"$folder/log" <<'PY'
 import pathlib
 import sys
-sys.path.insert(0, "scripts")
 from runs import confusion, figures
 every = figures.font_manager.fontManager.ttflist
 every[:] = [font for font in every if "DejaVu" in font.name]
@@ -140,7 +136,6 @@ printf '%s\n' step,sparsifier,density,bytes,error \
 /usr/bin/python3 - "$folder/compressors.csv" <<'PY'
 import pathlib
 import sys
-sys.path.insert(0, "scripts")
 from runs import compressors, figures
 axes = figures.draw_compressors(compressors.read(pathlib.Path(sys.argv[1]))).axes[0]
 both, whole = axes.lines
@@ -157,7 +152,6 @@ refuses 'missing column(s) step, sparsifier, density, bytes, error' \
 # the labels of top-1 say where their ticks are
 /usr/bin/python3 - "$folder/a" <<'PY'
 import sys
-sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 run = plot.opened(sys.argv[1])
@@ -177,7 +171,6 @@ PY
 /usr/bin/python3 - "$folder/a" <<'PY'
 import itertools
 import sys
-sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 
@@ -242,7 +235,6 @@ scripts/plot.py --advice "$advice" -o "$folder/advice.png" >"$folder/log"
 /usr/bin/python3 - "$advice" <<'EOF'
 import sys
 from pathlib import Path
-sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 with figures.plt.rc_context(figures.STYLE):
@@ -267,7 +259,6 @@ grep -q 'a value of topk is no number' "$folder/log"
 python3 - "$folder/a" <<'PY'
 import sys
 from pathlib import Path
-sys.path.insert(0, "scripts")
 from runs import advice
 (table,) = advice.found_in(Path(sys.argv[1]))
 labels = set(advice.read(table)[1][4])
@@ -287,7 +278,6 @@ printf '%s\n' step,epoch,train_loss,nnz_over_k,seconds,bytes_sent,$phases \
 sed -i 's/}$/, "run": {"steps_per_epoch": 10}}/' "$folder/begun/config.json"
 /usr/bin/python3 - "$folder/begun" <<'EOF'
 import sys
-sys.path.insert(0, "scripts")
 import plot
 from runs import figures
 axes = figures.draw([figures.Unit("a", [plot.opened(sys.argv[1])])]).axes[1]

@@ -102,15 +102,7 @@ two=(--link "20Mbit,1ms" --link none)
 python3 scripts/results/race.py run --config "$work/recipe.json" --ranks 2 --bin "$bin" \
   --variants "$work/variants.json" --methods dense,topk --target 0.11 --output-dir "$out" \
   "${two[@]}" >"$work/said" 2>&1 &
-script=$!
-for _ in {1..600}; do
-  [[ -e $slow/steps.csv && $(wc -l <"$slow/steps.csv") -gt 10 ]] && break
-  sleep 0.1
-done
-kill -TERM "$script"
-code=0
-wait "$script" || code=$?
-[[ $code == 143 ]] || { echo "exit code $code after SIGTERM"; cat "$work/said"; exit 1; }
+ends_by_sigterm $! "$slow/steps.csv" 10
 expect "$slow/summary.json" '"stopped": true'
 race show --bin "$work/none" >"$work/said"
 expect "$work/said" "Left out: \`dense-s1\` is not finished."
@@ -148,7 +140,7 @@ echo model,kept >"$work/accuracy.csv"  # a table is replaced
 race accuracy "$work/accuracy.csv" >"$work/said"
 expect "$work/said" "5 rows: $work/accuracy.csv"
 
-python3 - "$out" "$work/accuracy.csv" <<'PY'
+PYTHONPATH=scripts python3 - "$out" "$work/accuracy.csv" <<'PY'
 import csv
 import json
 import sys
@@ -195,7 +187,6 @@ assert line.pop("commit"), "no commit"
 assert line == dict(zip(line, ("topk", "", "lenet", "shapes", "2", "250", "0.01", "2", "1"))), line
 
 # the method that advise recommends
-sys.path.insert(0, "scripts")
 from repro.race import advice
 
 advised = "--sparsifier dense --allreduce ring --set allreduce.values=bf16".split()
@@ -246,8 +237,8 @@ for table in tables.{md,csv}; do
 done
 
 # finished results need no data
-THINWIRE_CACHE=$work/none python3 scripts/results/race.py run --methods dense --link none --dry-run \
-  --bn-stats average --output-dir docs/results/race --bin "$programs" >"$work/said"
+THINWIRE_CACHE=$work/none python3 scripts/results/race.py run --methods dense --link none \
+  --dry-run --bn-stats average --output-dir docs/results/race --bin "$programs" >"$work/said"
 expect "$work/said" "1 results finished, 0 to run"
 # short runs without a link replace the seconds of the trainings, not their accuracies
 race run --clock iterations --link none --no-training >"$work/said"

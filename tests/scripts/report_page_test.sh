@@ -25,9 +25,8 @@ for name in ("metrics", "steps"):
         table.writerows(rows)
 PY
 scripts/report.py "$work/runs/dense" -o "$work/report.html"
-python3 - "$work/report.html" <<'PY'
+PYTHONPATH=tests/scripts/runs python3 - "$work/report.html" <<'PY'
 import sys
-sys.path.insert(0, "tests/scripts/runs")
 import browser
 text = browser.dump(sys.argv[1], "x=bytes")
 assert not {"density", "nnz_over_k"} & set(found := browser.Figures(text).found), set(found)

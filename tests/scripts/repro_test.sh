@@ -44,10 +44,8 @@ expect "$work/said" "$seconds s and the time of 1 results that is unknown"
 repro run T1 --dry-run --images-per-s 10 >"$work/said"
 expect "$work/said" "about 768 s"
 # a printed command works where it is printed
-python3 - <<'PY'
+PYTHONPATH=scripts python3 - <<'PY'
 import os
-import sys
-sys.path.insert(0, "scripts")
 from repro import ROOT, estimate
 words = ["train", "--config", "configs/resnet20-cifar10.json"]
 assert estimate.from_here(words) == words
@@ -70,15 +68,7 @@ refuses "T1.py: File exists" repro run T1 --tables "$claims/T1.py"
 # SIGTERM ends the program after its step, and the script with the code of the signal
 python3 scripts/repro.py run T1 --claims "$claims" --output-dir "$out" \
   --bin "${TW_BUILD:-build}/bin" >"$work/said" 2>&1 &
-script=$!
-for _ in {1..300}; do
-  [[ -e $run/steps.csv && $(wc -l <"$run/steps.csv") -gt 20 ]] && break
-  sleep 0.1
-done
-kill -TERM "$script"
-code=0
-wait "$script" || code=$?
-[[ $code == 143 ]] || { echo "exit code $code after SIGTERM"; cat "$work/said"; exit 1; }
+ends_by_sigterm $! "$run/steps.csv" 20
 expect "$run/summary.json" '"stopped": true'
 repro run T1 --dry-run --images-per-s 10 >"$work/said"
 expect "$work/said" "about 768 s"  # not the seconds until the signal
@@ -191,14 +181,12 @@ done
 
 # the results that the repository keeps have the options of their claims, and make the tables that
 # lie beside the figures; of three claims some rows are missing
-PYTHONDONTWRITEBYTECODE=1 python3 - "$work" <<'PY'
+PYTHONPATH=scripts PYTHONDONTWRITEBYTECODE=1 python3 - "$work" <<'PY'
 import re
 import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-
-sys.path.insert(0, "scripts")
 from repro import claims, runs, tables
 from runs.tables import as_csv
 
@@ -237,13 +225,10 @@ for scale, folder, least, held_out in (("short", "docs/images/repro", 6, None),
 PY
 
 # at scale paper, the rows of a paper's recipes change nothing in them but what the claim varies
-PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
+PYTHONPATH=scripts PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
 import json
 import re
-import sys
 from pathlib import Path
-
-sys.path.insert(0, "scripts")
 from repro import claims
 
 VARIED = {  # what the rows of a claim differ in

@@ -2,13 +2,9 @@
 # TensorBoard, MLflow and Weights & Biases read back what a run of the module thinwire gives them.
 # Skipped without their Python packages (THINWIRE_PYTHON names a Python that has them).
 set -euo pipefail
-python=${THINWIRE_PYTHON:-python3}
-"$python" -c 'import tensorboard, mlflow, wandb' 2>/dev/null || {
-  echo "skipped: $python has no tensorboard, mlflow and wandb (THINWIRE_PYTHON names another)"
-  exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
+needs_python "tensorboard, mlflow, wandb"
 export THINWIRE_CACHE=$TW_BUILD/test-data THINWIRE_BIN=$TW_BUILD/bin PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH=$TW_SOURCE/scripts/python GIT_PYTHON_REFRESH=quiet WANDB_SILENT=true
 export MLFLOW_DISABLE_TELEMETRY=true MLFLOW_TRACKING_URI=sqlite:///$work/mlflow.db

@@ -21,16 +21,6 @@ std::vector<Variant> standard_variants() {
   return all;
 }
 
-/// The text of the fault that a step throws; "none" if it throws nothing.
-std::string local_fault(LocalRig& rig, const StepInput& input) {
-  try {
-    rig.sgd->step(input);
-  } catch (const CollectiveFault& fault) {
-    return fault.what();
-  }
-  return "none";
-}
-
 TEST(LocalSgd, ReportsTheFirstBadGradientOfARoundOnEveryRankAtTheExchange) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
@@ -47,7 +37,7 @@ TEST(LocalSgd, ReportsTheFirstBadGradientOfARoundOnEveryRankAtTheExchange) {
               if (comm.rank() == finder && step == when) g[517] = bad;
               if (comm.rank() == finder && step > when) std::ranges::fill(g, NAN);
               EXPECT_EQ(
-                  local_fault(rig, {.step = step, .lr = 0.01, .density = 0.05}),
+                  fault_of(rig, {.step = step, .lr = 0.01, .density = 0.05}),
                   step < 7
                       ? "none"
                       : fmt::format("[train] rank {}: gradient of layer1.weight is {} "
@@ -105,7 +95,7 @@ TEST(LocalSgd, ARestoredStateKeepsABadGradientForItsReport) {
     LocalRig resumed(ctx, comm, local_config(variant));
     copy_state(first.arena, *first.sgd, resumed.arena, *resumed.sgd);
     std::ranges::fill(resumed.arena.gradients(), 1.0f);
-    EXPECT_EQ(local_fault(resumed, {.step = 1, .density = 0.05, .last = true}),
+    EXPECT_EQ(fault_of(resumed, {.step = 1, .density = 0.05, .last = true}),
               "[train] rank 1: gradient of layer0.weight is inf at element 3 (steps 0 to 1); a "
               "lower learning rate may help");
   });

@@ -180,16 +180,6 @@ TEST_P(Sparsifiers, ReportTheBytesSent) {
   });
 }
 
-/// The text of the fault that a step throws.
-std::string fault_of(SgdRig& rig, const StepInput& input) {
-  try {
-    rig.sgd->step(input);
-  } catch (const CollectiveFault& fault) {
-    return fault.what();
-  }
-  return "none";
-}
-
 TEST_P(Sparsifiers, ReportABadGradientOnEveryRankInTheSameStep) {
   struct Case {
     float bad;

@@ -136,13 +136,7 @@ std::vector<Variant> variants_with_kernels() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SyncSgdOnGpu, testing::ValuesIn(variants_with_kernels()),
-                         [](const auto& p) {
-                           std::string name = p.param.name;
-                           std::ranges::replace_if(
-                               name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, SyncSgdOnGpu, testing::ValuesIn(variants_with_kernels()), test_name);
 
 }  // namespace
 }  // namespace tw

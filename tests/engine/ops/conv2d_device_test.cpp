@@ -138,6 +138,16 @@ TEST_P(Conv2dTest, MatchesASumInDouble) {
   }
 }
 
+/// A convolution that keeps the sides and channels of square images.
+Conv2dShape square(int64_t batch, int64_t side, int64_t channels, DType dtype) {
+  return {.batch = batch,
+          .height = side,
+          .width = side,
+          .in_channels = channels,
+          .out_channels = channels,
+          .dtype = dtype};
+}
+
 TEST_P(Conv2dTest, MatchesOnLayersOfResNetAndVgg) {
   for (const int threads : test::thread_counts({1, 2})) {
     Context ctx(test::device(), threads);
@@ -150,14 +160,10 @@ TEST_P(Conv2dTest, MatchesOnLayersOfResNetAndVgg) {
                                                 {4, 128, 128, 1},
                                                 {2, 128, 256, 1},
                                                 {1, 64, 64, 1}}) {
-      Conv2dShape s{.batch = side == 8 ? 5 : 3,
-                    .height = side,
-                    .width = side,
-                    .in_channels = in,
-                    .out_channels = out,
-                    .stride = stride,
-                    .dtype = GetParam(),
-                    .input_gradient = in != 3};
+      Conv2dShape s = square(side == 8 ? 5 : 3, side, in, GetParam());
+      s.out_channels = out;
+      s.stride = stride;
+      s.input_gradient = in != 3;
       SCOPED_TRACE(describe(s, threads));
       ConvCase c(s);
       c.run(ctx);
@@ -223,13 +229,8 @@ TEST_P(Conv2dTest, AccumulatesGradients) {
   Context ctx(test::device(), 2);
   for (const auto& [side, channels] : kWays) {
     for (const bool bias : {false, true}) {
-      Conv2dShape s{.batch = 3,
-                    .height = side,
-                    .width = side,
-                    .in_channels = channels,
-                    .out_channels = channels,
-                    .dtype = GetParam(),
-                    .bias = bias};
+      Conv2dShape s = square(3, side, channels, GetParam());
+      s.bias = bias;
       SCOPED_TRACE(describe(s, 2));
       ConvCase c(s);
       c.run(ctx, 2);
@@ -242,12 +243,7 @@ TEST_P(Conv2dTest, RepeatsBitForBit) {
   Context ctx(test::device(), 2);
   ctx.set_math({.deterministic = true});
   for (const auto& [side, channels] : kWays) {
-    Conv2dShape s{.batch = 5,
-                  .height = side,
-                  .width = side,
-                  .in_channels = channels,
-                  .out_channels = channels,
-                  .dtype = GetParam()};
+    const Conv2dShape s = square(5, side, channels, GetParam());
     SCOPED_TRACE(describe(s, 2));
     ConvCase a(s), b(s);
     a.run(ctx);
@@ -261,12 +257,7 @@ TEST_P(Conv2dTest, RepeatsBitForBit) {
 TEST_P(Conv2dTest, RunsInAnotherThreadThanItsCreators) {
   Context ctx(test::device(), 2);
   for (const auto& [side, channels] : kWays) {
-    Conv2dShape s{.batch = 2,
-                  .height = side,
-                  .width = side,
-                  .in_channels = channels,
-                  .out_channels = channels,
-                  .dtype = GetParam()};
+    const Conv2dShape s = square(2, side, channels, GetParam());
     ConvCase c(s);
     const auto conv = Conv2d::create(ctx, s);
     std::thread([&] {

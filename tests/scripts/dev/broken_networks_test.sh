@@ -2,14 +2,8 @@
 # broken_networks.py: a run whose link goes down ends within the timeout, names a rank, and resumes.
 # Skipped without root, network namespaces or mpirun.
 set -euo pipefail
-bin=$TW_BUILD/bin
-export THINWIRE_CACHE=$TW_BUILD/test-data
-skip() { echo "skipped: $1" && exit 77; }
-command -v ip >/dev/null || skip "ip is missing (package iproute2)"
-grep -q TW_WITH_MPI "$TW_BUILD/compile_commands.json" || skip "built without MPI"
-[[ $(mpirun --version 2>/dev/null) == *HYDRA* ]] || skip "mpirun is not that of MPICH"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/programs/networks.sh
+. tests/support/programs/networks.sh
 
 code=0
 scripts/dev/broken_networks.py --train "$bin/train" --timeout 4 "link down" >"$work/out" || code=$?

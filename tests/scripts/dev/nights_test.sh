@@ -2,14 +2,8 @@
 # nights.py: a few faults under thinwire run change nothing, and a planted defect is found. Skipped
 # without root, network namespaces or mpirun.
 set -euo pipefail
-bin=$TW_BUILD/bin
-export THINWIRE_CACHE=$TW_BUILD/test-data
-skip() { echo "skipped: $1" && exit 77; }
-command -v ip >/dev/null || skip "ip is missing (package iproute2)"
-grep -q TW_WITH_MPI "$TW_BUILD/compile_commands.json" || skip "built without MPI"
-[[ $(mpirun --version 2>/dev/null) == *HYDRA* ]] || skip "mpirun is not that of MPICH"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/programs/networks.sh
+. tests/support/programs/networks.sh
 
 code=0
 scripts/dev/nights.py --train "$bin/train" --faults 4 --seed 5 kill host disk damage link \

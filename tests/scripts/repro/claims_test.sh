@@ -3,11 +3,9 @@
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-PYTHONDONTWRITEBYTECODE=1 python3 - "$work" <<'PY'
+PYTHONPATH=scripts PYTHONDONTWRITEBYTECODE=1 python3 - "$work" <<'PY'
 import sys
 from pathlib import Path
-
-sys.path.insert(0, "scripts")
 from repro import ReproError, claims
 
 RULE = 'plan.rule("r", a.value("val_top1"), 0.1, why="w")'

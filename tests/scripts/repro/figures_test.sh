@@ -4,13 +4,10 @@ set -euo pipefail
 python=python3
 "$python" -c 'import matplotlib' 2>/dev/null || python=/usr/bin/python3
 "$python" -c 'import matplotlib' 2>/dev/null || { echo "skipped: no matplotlib"; exit 77; }
-PYTHONDONTWRITEBYTECODE=1 "$python" - <<'PY'
-import sys
+PYTHONPATH=scripts PYTHONDONTWRITEBYTECODE=1 "$python" - <<'PY'
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
-
-sys.path.insert(0, "scripts")
 from repro import figures
 from repro.claims import Curve, Panel
 from repro.figures import plt

@@ -2,7 +2,7 @@
 # The programs accept the options of every row of every claim, at every scale. Training is not run
 # but planned; vectors are short, and nothing is measured.
 set -euo pipefail
-PYTHONDONTWRITEBYTECODE=1 python3 - "$TW_BUILD/bin" <<'PY'
+PYTHONPATH=scripts PYTHONDONTWRITEBYTECODE=1 python3 - "$TW_BUILD/bin" <<'PY'
 import dataclasses
 import os
 import re
@@ -11,8 +11,6 @@ import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
-
-sys.path.insert(0, "scripts")
 from repro import SCALES, claims, programs
 
 # instead of the claim's own: real data that is not here, long vectors, measurements

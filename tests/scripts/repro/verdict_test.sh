@@ -2,9 +2,7 @@
 # Values, bands and verdicts of repro.py: a verdict needs the runs that the rules name, and rules on
 # seconds need runs whose seconds may be compared.
 set -euo pipefail
-PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
-import sys
-sys.path.insert(0, "scripts")
+PYTHONPATH=scripts PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
 from types import SimpleNamespace
 
 from repro import values, verdict

@@ -7,12 +7,10 @@ trap 'rm -rf "$work"' EXIT
 bin=$TW_BUILD/bin
 "$bin/advise" --simulate --model mlp --link 1Gbit,0.4ms --ranks 4 --compute 1 --select 0 \
   --csv "$work/advice.csv" >"$work/advice.txt"
-PYTHONDONTWRITEBYTECODE=1 python3 - "$bin/train" "$work/advice.csv" <<'PY'
+PYTHONPATH=scripts/results python3 -B - "$bin/train" "$work/advice.csv" <<'PY'
 import subprocess
 import sys
 from pathlib import Path
-
-sys.path.insert(0, "scripts/results")
 import links
 
 dense = {row["collective"] for row in links.read_csv(Path(sys.argv[2]))

@@ -23,7 +23,7 @@ the median of all runs of the race: 0.02 s (fast, 2 cores, GPU: none).
 `bsp` (ran on slow, 2 cores, GPU: none; most ran on fast, 2 cores, GPU: none)
 `gtopk` (forward and backward took 0.07 s a step; the median is 0.02 s)
 TEXT
-/usr/bin/python3 - "$work/runs/tables" <<'PY'
+PYTHONPATH=scripts /usr/bin/python3 - "$work/runs/tables" <<'PY'
 import csv
 import sys
 from pathlib import Path
@@ -37,7 +37,6 @@ for name, row in rows.items():
     assert out == (row["seconds_per_iteration"] == row["seconds_max"] == ""), row
     assert row["top1"] and row["mib_per_step"], row
 if (folder / "lenet.svg").exists():
-    sys.path.insert(0, "scripts")
     from repro.race import figures, ranking, readings
     (section,) = [(link, ranking.Ranking(heat, 0.8), "", heat.missing)
                   for link, heat in readings.race(folder.parent / "lenet").items()]
@@ -59,12 +58,9 @@ if (folder / "lenet.svg").exists():
 PY
 
 # an accuracy is reached on the line between two epochs
-PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
-import sys
+PYTHONPATH=scripts PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
 
-sys.path.insert(0, "scripts")
 from types import SimpleNamespace
-
 from repro.race import readings, verdict
 from repro.race.readings import crossing
 

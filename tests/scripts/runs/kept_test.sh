@@ -5,13 +5,11 @@
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-PYTHONDONTWRITEBYTECODE=1 python3 - "$work" <<'PY'
+PYTHONPATH=scripts PYTHONDONTWRITEBYTECODE=1 python3 - "$work" <<'PY'
 import json
 import os
 import sys
 from pathlib import Path
-
-sys.path.insert(0, "scripts")
 from runs import UserError, folder, kept
 
 work = Path(sys.argv[1])

@@ -4,6 +4,14 @@
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# needs_python MODULES: $python is THINWIRE_PYTHON, or python3; the test is skipped if it lacks one
+needs_python() {
+  python=${THINWIRE_PYTHON:-python3}
+  "$python" -c "import $1" 2>/dev/null && return
+  echo "skipped: $python has not all of $1 (THINWIRE_PYTHON names another)"
+  exit 77
+}
+
 # refuses TEXT COMMAND...: exit code 2 and one line that holds TEXT
 refuses() {
   local text=$1 code=0
@@ -13,6 +21,18 @@ refuses() {
   { echo "$*: expected exit code 2 and one line with: $text; got $code and:"
     cat "$work/said"; } >&2
   exit 1
+}
+
+# ends_by_sigterm PID TABLE LINES: SIGTERM, when the table has more lines, ends a script with 143
+ends_by_sigterm() {
+  local code=0
+  for _ in {1..600}; do
+    [[ -e $2 && $(wc -l <"$2") -gt $3 ]] && break
+    sleep 0.1
+  done
+  kill -TERM "$1"
+  wait "$1" || code=$?
+  [[ $code == 143 ]] || { echo "exit code $code after SIGTERM"; cat "$work/said"; exit 1; }
 }
 
 # expect FILE TEXT: the file has a line that holds TEXT

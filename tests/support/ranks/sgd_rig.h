@@ -30,6 +30,12 @@ struct Variant {
   bool clips() const { return settings.number("momentum_correction.clip") > 0; }
 };
 inline void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
+inline std::string test_name(const testing::TestParamInfo<Variant>& of) {
+  std::string name = of.param.name;
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
 
 namespace detail {
 
@@ -225,6 +231,17 @@ class SgdRig {
  private:
   Communicator& comm_;
 };
+
+/// The text of the fault that a step of a rig throws; "none" if it throws nothing.
+template <class Rig>
+std::string fault_of(Rig& rig, const StepInput& input) {
+  try {
+    rig.sgd->step(input);
+  } catch (const CollectiveFault& fault) {
+    return fault.what();
+  }
+  return "none";
+}
 
 inline bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() &&
