@@ -53,38 +53,37 @@ Linear::Options linear(const char* name, Shape in, int64_t out, bool logits = fa
 }
 
 bool add_small_vgg(const char* name, const char* help, std::string_view convolutions) {
-  return models().add({name, help, {[=](ParameterArena& arena, const ModelSpec& spec) {
-                         check(spec.image[0] >= 32 && spec.image[1] >= 32,
-                               "[vgg] images are {}; five halvings need at least (32, 32, C)",
-                               spec.image);
-                         auto net = vgg_features(arena, spec.image[2], convolutions, true);
-                         net->add<GlobalAverage>();
-                         net->add<Linear>(arena, linear("classifier", {512}, spec.classes, true));
-                         return net;
-                       }}});
+  const auto make = [=](ParameterArena& arena, const ModelSpec& spec) {
+    check(spec.image[0] >= 32 && spec.image[1] >= 32,
+          "[vgg] images are {}; five halvings need at least (32, 32, C)", spec.image);
+    auto net = vgg_features(arena, spec.image[2], convolutions, true);
+    net->add<GlobalAverage>();
+    net->add<Linear>(arena, linear("classifier", {512}, spec.classes, true));
+    return net;
+  };
+  return models().add({name, help, {make}});
 }
 
 bool is_large(const Shape& image) { return image[0] / 32 == 7 && image[1] / 32 == 7; }
 
 bool add_large_vgg(const char* name, const char* help, std::string_view convolutions,
                    bool batch_norm) {
-  return models().add(
-      {name, help, {[=](ParameterArena& arena, const ModelSpec& spec) {
-         // torchvision pools any size to 7 x 7, which is the identity at 224, the only size here
-         check(is_large(spec.image),
-               "[vgg] images are {}; expected (224, 224, C); vgg11 to vgg19 take any from (32, 32, "
-               "C)",
-               spec.image);
-         auto net = vgg_features(arena, spec.image[2], convolutions, batch_norm);
-         net->add<Linear>(arena, linear("classifier.0", {7, 7, 512}, 4096));
-         net->add<Relu>();
-         net->add<Dropout>({.rate = 0.5f, .stream = 0});
-         net->add<Linear>(arena, linear("classifier.3", {4096}, 4096));
-         net->add<Relu>();
-         net->add<Dropout>({.rate = 0.5f, .stream = 1});
-         net->add<Linear>(arena, linear("classifier.6", {4096}, spec.classes, true));
-         return net;
-       }}});
+  const auto make = [=](ParameterArena& arena, const ModelSpec& spec) {
+    // torchvision pools any size to 7 x 7, which is the identity at 224, the only size here
+    check(is_large(spec.image),
+          "[vgg] images are {}; expected (224, 224, C); vgg11 to vgg19 take any from (32, 32, C)",
+          spec.image);
+    auto net = vgg_features(arena, spec.image[2], convolutions, batch_norm);
+    net->add<Linear>(arena, linear("classifier.0", {7, 7, 512}, 4096));
+    net->add<Relu>();
+    net->add<Dropout>({.rate = 0.5f, .stream = 0});
+    net->add<Linear>(arena, linear("classifier.3", {4096}, 4096));
+    net->add<Relu>();
+    net->add<Dropout>({.rate = 0.5f, .stream = 1});
+    net->add<Linear>(arena, linear("classifier.6", {4096}, spec.classes, true));
+    return net;
+  };
+  return models().add({name, help, {make}});
 }
 
 /// A name for both: `small`, and at 224 the network of this name.
