@@ -9,7 +9,7 @@
 
 #include "apps/bench/subcommands.h"
 #include "apps/common/measurements.h"
-#include "data/image/decoder.h"
+#include "data/image/resample.h"
 #include "data/imagenet/image_folder.h"
 #include "data/loader.h"
 #include "engine/core/stopwatch.h"
@@ -31,9 +31,9 @@ double loader_epoch(Loader& loader, uint32_t epoch, int64_t batch) {
   return static_cast<double>(loader.batches() * batch) / watch.total();
 }
 
-/// Images/s of threads that decode all of each file at its full size: a baseline for the loader,
-/// which resizes, too, but decodes only the crop, at a reduced scale where that is enough.
-double whole_images_per_second(const ImageFolder& folder, int threads) {
+/// Images/s of threads that decode all of each file at its full size and resize it: a baseline for
+/// the loader, which decodes only the crop, at a reduced scale where that is enough.
+double whole_images_per_second(const ImageFolder& folder, int side, int threads) {
   std::atomic<size_t> next = 0;
   std::vector<std::exception_ptr> errors(static_cast<size_t>(threads));
   Stopwatch watch;
@@ -42,10 +42,13 @@ double whole_images_per_second(const ImageFolder& folder, int threads) {
     pool.emplace_back([&] {
       try {
         ImageDecoder decoder;
+        Resampler resampler;
         std::vector<std::byte> buffer;
+        std::vector<uint8_t> pixels(static_cast<size_t>(side) * static_cast<size_t>(side) * 3);
         for (size_t i; (i = next++) < folder.size();) {
           const ImageSize size = decoder.open(folder.read(i, buffer));
-          decoder.decode({0, 0, double(size.width), double(size.height)}, size.width, size.height);
+          const Box whole{0, 0, double(size.width), double(size.height)};
+          resampler.run(decoder.decode(whole, size.width, size.height), side, side, false, pixels);
         }
       } catch (...) {
         error = std::current_exception();
@@ -83,7 +86,8 @@ void run_data(const DataOptions& options) {
     const double of_folder = loader_epoch(from_folder, number, options.batch_size);
     const double of_records =
         from_records ? loader_epoch(*from_records, number, options.batch_size) : 0;
-    const double of_bare = whole_images_per_second(folder, threads);
+    const double of_bare =
+        whole_images_per_second(folder, static_cast<int>(options.image_size), threads);
     if (epoch < 0) continue;
     bare.push_back(of_bare);
     folders.push_back(of_folder);
@@ -106,8 +110,9 @@ void run_data(const DataOptions& options) {
 }  // namespace
 
 Subcommand bench_data() {
-  auto [command, options] =
-      subcommand("data", "images per second of the loader, and of decoding whole images", run_data);
+  auto [command, options] = subcommand(
+      "data", "images per second of the loader, and of decoding and resizing whole images",
+      run_data);
   OptionTable& t = command.table;
   t.group("Data");
   t.add("data-dir", options->dir, "folder that holds train and val",

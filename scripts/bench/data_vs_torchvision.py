@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """data_vs_torchvision.py DIR: compares our JPEG loader with torchvision's and with limits.
 
-DIR has train/<class>/*.JPEG and val/... Our side is `bench data`, which also times a plain libjpeg
-loop on as many threads. torchvision's side is ImageFolder, RandomResizedCrop, RandomHorizontalFlip
+DIR has train/<class>/*.JPEG and val/... Our side is `bench data`, which also times decoding and
+resizing whole images on as many threads. torchvision's side is ImageFolder, RandomResizedCrop, RandomHorizontalFlip
 and a DataLoader with as many workers: once with pixels left as bytes, like ours, and once converted
 to floats and normalised, as in most training scripts. Our loader is compared with the faster of
 these two. All alternate on the same cores. Each round prints its ratios. Their medians, and the
