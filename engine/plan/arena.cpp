@@ -60,6 +60,7 @@ void initialise(const Parameter& p, uint64_t number, uint64_t seed, std::span<fl
     case Init::normal:
       break;
   }
+  check<std::logic_error>(p.deviation > 0, "[arena] {} has no deviation", p.name);
   const Philox philox(seed, Purpose::init);
   for (size_t i = 0; i < values.size(); i += 4) {
     const Philox::Block bits = philox(number, static_cast<uint32_t>(i / 4));

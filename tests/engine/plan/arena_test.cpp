@@ -89,6 +89,13 @@ TEST(Arena, NormalHasItsDeviationAndMeanZero) {
   EXPECT_NEAR(squares / n / variance, 1, 5 * std::sqrt(2 / n));
 }
 
+TEST(Arena, NormalNeedsADeviation) {
+  Context ctx;
+  ParameterArena arena;
+  arena.add({.name = "w", .shape = {3}, .init = Init::normal});
+  EXPECT_THROW(arena.allocate(ctx, 1), std::logic_error);
+}
+
 TEST(Arena, SeedDecidesTheValues) {
   Context ctx;
   const auto hash = [&](uint64_t seed) {
