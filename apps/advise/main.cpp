@@ -17,6 +17,7 @@
 #include "apps/advise/report.h"
 #include "apps/common/launch.h"
 #include "apps/common/machine_load.h"
+#include "apps/common/outputs.h"
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
 #include "comm/transports.h"
@@ -160,7 +161,7 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
   // written at the end; what is there stays if the measurement is interrupted
   if (comm.rank() != 0 || config.csv.empty()) return;
   check_writable(config.csv);
-  check_replaceable(config.csv, "sparsifier,collective,", "a table of predictions");
+  check_table(config.csv, "sparsifier,collective,");
 }
 
 void advise(Communicator& comm, const AdviseConfig& config) {

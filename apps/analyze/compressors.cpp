@@ -5,6 +5,7 @@
 
 #include "apps/analyze/replay.h"
 #include "apps/analyze/subcommands.h"
+#include "apps/common/outputs.h"
 #include "apps/common/resolve.h"
 #include "apps/common/version.h"
 #include "engine/core/error.h"

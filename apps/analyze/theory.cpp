@@ -2,6 +2,7 @@
 
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
+#include "apps/common/outputs.h"
 #include "apps/common/version.h"
 #include "engine/io/file.h"
 #include "sparsify/selector.h"

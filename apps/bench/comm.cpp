@@ -8,6 +8,7 @@
 #include "apps/common/comm_setup.h"
 #include "apps/common/launch.h"
 #include "apps/common/measurements.h"
+#include "apps/common/outputs.h"
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
 #include "apps/common/version.h"

@@ -5,6 +5,7 @@
 
 #include "apps/bench/subcommands.h"
 #include "apps/common/measurements.h"
+#include "apps/common/outputs.h"
 #include "apps/common/version.h"
 #include "engine/core/rng.h"
 #include "engine/core/stopwatch.h"

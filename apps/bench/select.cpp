@@ -5,6 +5,7 @@
 #include "apps/bench/subcommands.h"
 #include "apps/common/distributions.h"
 #include "apps/common/measurements.h"
+#include "apps/common/outputs.h"
 #include "apps/common/resolve.h"
 #include "apps/common/vector_file.h"
 #include "apps/common/version.h"

@@ -5,6 +5,7 @@
 #include "apps/bench/roofline.h"
 #include "apps/bench/subcommands.h"
 #include "apps/common/measurements.h"
+#include "apps/common/outputs.h"
 #include "comm/transports.h"
 #include "engine/core/stopwatch.h"
 #include "models/model.h"
@@ -27,6 +28,7 @@ void write_step_profile(Context& ctx, Model& model, const StepOptions& options, 
 namespace {
 
 void run_step(const StepOptions& options) {
+  if (!options.csv.empty()) check_table(options.csv, kProfileColumns);
   if (options.device == Device::cuda) {
     fmt::print("{}\n", bench_captured_step(options).dump());
     return;

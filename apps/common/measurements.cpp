@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "apps/common/outputs.h"
 #include "apps/common/version.h"
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
@@ -70,8 +71,6 @@ LinkCost measure_additions(Context& ctx, Communicator& comm, size_t d, double de
 
 namespace {
 
-constexpr const char* kHead = "part,parameters,seconds";
-
 struct Row {
   std::string part;
   size_t parameters;
@@ -88,7 +87,7 @@ Row parse_row(const std::string& line, const std::string& where) {
   };
   check(cells.size() >= 3 && read(cells[1], row.parameters) && read(cells[2], row.seconds) &&
             std::isfinite(row.seconds) && row.seconds >= 0,
-        "[profile] {}: expected {}; got {}", where, kHead, line);
+        "[profile] {}: expected {}; got {}", where, kProfileColumns, line);
   row.part = cells[0];
   return row;
 }
@@ -141,7 +140,7 @@ void write_profile(const std::string& path, const ParameterArena& arena,
   std::vector<size_t> order(arena.parameters().size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) { return profile.ready[i]; });
-  GrowingFile file = result_table(path, kHead);
+  GrowingFile file = result_table(path, kProfileColumns);
   std::ostringstream out;
   const std::string from = provenance_cells() + "\n";
   out << fmt::format("forward,0,{:.9g}", profile.forward) << from;
@@ -161,8 +160,8 @@ ComputeProfile read_profile(const std::string& path, const ParameterArena& arena
   std::ifstream in(path);
   check(in.is_open(), "[profile] cannot read {}", path);
   std::string line;
-  check(std::getline(in, line) && (line + ",").starts_with(std::string(kHead) + ","),
-        "[profile] {}: expected the columns {}", path, kHead);
+  check(std::getline(in, line) && (line + ",").starts_with(std::string(kProfileColumns) + ","),
+        "[profile] {}: expected the columns {}", path, kProfileColumns);
   const std::deque<Parameter>& parameters = arena.parameters();
   ComputeProfile profile;
   profile.ready.assign(parameters.size(), -1);

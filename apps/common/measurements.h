@@ -68,9 +68,9 @@ ComputeProfile time_passes(Context& ctx, Model& model, uint64_t step);
 /// The median of each value of a non-empty series.
 ComputeProfile median_profile(const std::vector<ComputeProfile>& profiles);
 
-/// Writes a profile as a table, in the order of time: `forward`, each parameter with the seconds
-/// since the row above, `backward` with the rest. Columns: part, parameters, seconds, and those
-/// of provenance_names(). Fault if the file cannot be written.
+inline constexpr const char* kProfileColumns = "part,parameters,seconds";
+/// Writes a profile as a result_table(), in the order of time: `forward`, each parameter with the
+/// seconds since the row above, `backward` with the rest. Fault if the file cannot be written.
 void write_profile(const std::string& path, const ParameterArena& arena,
                    const ComputeProfile& profile);
 

@@ -69,7 +69,6 @@ Header header_of(std::span<const std::byte> bytes, const std::string& source) {
 template <class T>
 void write_integers(const std::filesystem::path& path, std::string_view dtype,
                     std::span<const T> values) {
-  check_replaceable(path, kMagic, "an .npy file");
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}",
                                    dtype, values.size());
   // the data begins at a multiple of 64
@@ -85,6 +84,10 @@ void write_integers(const std::filesystem::path& path, std::string_view dtype,
 }
 
 }  // namespace
+
+void check_npy(const std::filesystem::path& path) {
+  check_replaceable(path, kMagic, "an .npy file");
+}
 
 bool is_npy(const std::filesystem::path& path) {
   char start[6] = {};

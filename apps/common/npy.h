@@ -15,6 +15,8 @@ std::vector<float> read_npy(const std::filesystem::path& path);
 
 /// Whether a file starts with the magic bytes of .npy.
 bool is_npy(const std::filesystem::path& path);
+/// UserError if there is a file that is none.
+void check_npy(const std::filesystem::path& path);
 
 /// Writes a vector of integers, atomically.
 void write_npy(const std::filesystem::path& path, std::span<const uint32_t> values);

@@ -104,14 +104,6 @@ std::string provenance_names() {
   return text;
 }
 
-GrowingFile result_table(const std::string& path, const std::string& columns) {
-  if (path.empty()) return {};
-  check_replaceable(path, columns.substr(0, columns.find(',') + 1), "a table of this kind");
-  GrowingFile table(path, GrowingFile::Start::empty);
-  table.write(columns + provenance_names() + "\n");
-  return table;
-}
-
 std::string provenance_cells() {
   std::string text;
   for (auto [name, value] : provenance()) {

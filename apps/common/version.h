@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/io/file.h"
-
 namespace tw {
 
 /// Commit and date of the sources of this build, which each build looks up. The commit ends in
@@ -33,10 +31,6 @@ nlohmann::ordered_json provenance_json();
 /// comma before it. Commas in a value become spaces.
 std::string provenance_names();
 std::string provenance_cells();
-
-/// A table at `path` with these columns and those of provenance(); not open for an empty path.
-/// UserError if a file is there that is no such table.
-GrowingFile result_table(const std::string& path, const std::string& columns);
 
 /// What `--version` prints: program, commit, date, compiler and the versions of oneDNN, MPI, CUDA,
 /// cuDNN and NCCL, and the CPU, a line each.

@@ -5,6 +5,7 @@
 #include "apps/common/classifier.h"
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
+#include "apps/common/outputs.h"
 #include "apps/common/version.h"
 #include "apps/eval/confusion.h"
 #include "data/class_names.h"
@@ -72,7 +73,7 @@ fs::path output_folder(const std::string& given, const fs::path& run, const std:
   check_replaceable(folder / kClasses, "class,", "a table of classes");
   check_replaceable(folder / kConfusion, "label,", "a table of counts");
   for (const char* name : {kSummary, kClasses, kConfusion})
-    check(save.empty() || fs::weakly_canonical(save) != fs::weakly_canonical(folder / name),
+    check(save.empty() || !same_place(save, folder / name),
           "[options] save is {}, which the evaluation replaces", save);
   return folder;
 }

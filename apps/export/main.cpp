@@ -5,6 +5,7 @@
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
 #include "apps/common/options.h"
+#include "apps/common/outputs.h"
 #include "apps/common/resolve.h"
 #include "apps/common/trained_network.h"
 #include "apps/export/example.h"
@@ -59,6 +60,19 @@ void check_folder(const std::string& path) {
         "[export] cannot write {}: {} is not a folder", path, folder.string());
 }
 
+/// UserError where an example would take the place of another file.
+void check_example(const std::string& example, const std::string& output) {
+  if (example.empty()) return;
+  check(!same_place(example, output), "[export] output and example are both {}", output);
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(example, ignored).type();
+  if (kind == std::filesystem::file_type::not_found) return;
+  const bool file = kind == std::filesystem::file_type::regular;
+  check(file && (std::filesystem::file_size(example) == 0 ||
+                 read_weights_file(example, "export").has("logits")),
+        "[file] {} exists and is not an example: name another file or remove it", example);
+}
+
 /// UserError where an output is the file of the weights.
 void check_other_file(const std::string& output, const std::filesystem::path& weights) {
   std::error_code ignored;
@@ -80,9 +94,7 @@ int run(int argc, char** argv) {
   for (const std::string& file : {config.output, config.example})
     check_other_file(file, weights.path());
   check_replaceable(config.output, kOnnxStart, "an ONNX file");
-  check(config.output != config.example, "[export] output and example are both {}", config.output);
-  if (std::error_code ignored; std::filesystem::is_regular_file(config.example, ignored))
-    read_weights_file(config.example, "export");  // UserError: it is no file of tensors
+  check_example(config.example, config.output);
   if (!network.dropped_prefix.empty())
     fmt::print("the names in {} begin with {}, which is dropped\n", weights.path().string(),
                network.dropped_prefix);

@@ -46,7 +46,8 @@ void apply_file(TrainConfig& config, OptionTable& table, const RunOptions& optio
         prefix);
   if (file.contains("sweep")) config.sweep = sweep_in(file["sweep"], table, prefix);
   if (const Json run = file.value("run", Json()); run.is_object())
-    config.ranks_before = integer_of(run.value("ranks", Json(0)));
+    if (const Json ranks = run.value("ranks", Json()); ranks.is_number_integer())
+      config.ranks_before = integer_of(ranks);
   for (const char* key : kRunKeys) file.erase(key);
   table.set_json(file, prefix);
 }

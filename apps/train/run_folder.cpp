@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "apps/common/outputs.h"
 #include "engine/core/error.h"
 #include "engine/core/stopwatch.h"
 #include "engine/io/event_file.h"
@@ -337,8 +338,7 @@ RunFolder located(const TrainConfig& config, int ranks) {
   if (config.resumes_path()) run.checkpoint = named_checkpoint(config.resume);
   if (config.resumes_path() && !config.branches) {
     run.path = run.checkpoint.parent_path().parent_path();
-    check(!config.is_flag("output-dir") ||
-              fs::weakly_canonical(config.output_dir) == fs::weakly_canonical(run.path / ".."),
+    check(!config.is_flag("output-dir") || same_place(config.output_dir, run.path.parent_path()),
           "[options] output-dir is {}, but --resume continues in {}; with --name in a new folder",
           config.output_dir, run.path.string());
   } else if (config.resumes_last()) {

@@ -250,6 +250,11 @@ TEST_F(Eval, AWrongOutputFolderIsRefusedBeforeTheWork) {
     refuses("eval", fmt::format("runs/run --output-dir of_others --save of_others/{}", file),
             "which the evaluation replaces");
   }
+  EXPECT_EQ(in_folder(fmt::format("{}/eval runs/run --save /dev/stdout | cat", TW_BIN)).code, 0);
+  EXPECT_TRUE(in_folder(fmt::format("cd of_others && {}/eval ../runs/run --save classes.csv "
+                                    "--output-dir .",
+                                    TW_BIN))
+                  .says("evaluation replaces"));
   EXPECT_FALSE(fs::exists(*folder_ / "early.csv"));
   EXPECT_EQ(text_of(*folder_ / "runs/run/summary.json"), summary);
 }

@@ -176,7 +176,8 @@ TEST_F(Export, RefusesWrongInputInOneLineAndWritesNothing) {
         "run -o missing/m.onnx", "run -o m.onnx --example missing/e.safetensors",
         "run -o m.onnx --model resnet", "run -o m.onnx --image-size 8", "run -o m.onnx --fold",
         "run/config.json -o m.onnx", "run -o m.onnx --example run/config.json",
-        "run -o m.onnx --example m.onnx"}) {
+        "run -o m.onnx --example ./m.onnx",
+        "run -o m.onnx --example run/checkpoints/step-00000001/momentum.safetensors"}) {
     const Ended ended = run(arguments);
     EXPECT_EQ(ended.code, 2) << arguments << ": " << ended.output;
     EXPECT_EQ(ended.lines(), 1u) << arguments << ": " << ended.output;

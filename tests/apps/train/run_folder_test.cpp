@@ -77,6 +77,8 @@ TEST_F(RunFolderTest, AResumedRunStaysInItsFolder) {
   const std::string run = checkpoint("run", "step-00000001").parent_path().parent_path();
   config_.flags = {"output-dir"};
   EXPECT_EQ(open("", run).path, run);
+  fs::create_directory_symlink(run, root_ / "link");
+  open("", (root_ / "link").string());
   config_.output_dir = root_ / "other";
   EXPECT_NE(error("", run).find(", but --resume continues in " + run), std::string::npos);
 }

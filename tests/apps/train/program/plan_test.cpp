@@ -237,6 +237,8 @@ TEST(Plan, SaysWhichOptionsOfAFileHaveNoEffect) {
   std::ofstream(folder / "c.json")
       << R"({"colour_jitter": 0.1, "image_size": 0, "set": {"wire.values": "bf16"},
               "run": {"ranks": 4}})";
+  std::ofstream(folder / "odd.json") << R"({"model": "mlp", "run": {"ranks": "4"}})";
+  lacks(plan("--config " + (folder / "odd.json").string()), "configuration had");
   const std::string said = plan("--model mlp --config " + (folder / "c.json").string());
   has(said, "\n--colour-jitter has no effect: shapes has no image files\n");
   has(said, "\n--set wire.values has no effect: no part of this run reads it\n");
