@@ -66,8 +66,7 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
         "[train] density-of excludes a selector with the same indices on all ranks ({})",
         sparsifier.selector);
   check(config.density_of.empty() || !exchange.one_threshold(settings) || config.bucket_bytes == 0,
-        "[train] density-of excludes exchange {}, which keeps the largest entries of all tensors, "
-        "unless each has an exchange of its own: bucket-mib 0",
+        "[train] density-of with exchange {}, which keeps the largest of all, needs bucket-mib 0",
         sparsifier.exchange);
   check(!config.ef21 || exchange.adds_what_is_sent,
         "[train] ef21 needs an exchange that adds up all that is sent, such as allgather; {} does "
