@@ -2,12 +2,12 @@
 """data_vs_torchvision.py DIR: compares our JPEG loader with torchvision's and with limits.
 
 DIR has train/<class>/*.JPEG and val/... Our side is `bench data`, which also times decoding and
-resizing whole images on as many threads. torchvision's side is ImageFolder, RandomResizedCrop, RandomHorizontalFlip
-and a DataLoader with as many workers: once with pixels left as bytes, like ours, and once converted
-to floats and normalised, as in most training scripts. Our loader is compared with the faster of
-these two. All alternate on the same cores. Each round prints its ratios. Their medians, and the
-growth of memory over five epochs, are compared with limits. Exit code 1: a limit is missed. Needs
-torch and torchvision.
+resizing whole images on as many threads. torchvision's side is ImageFolder, RandomResizedCrop,
+RandomHorizontalFlip and a DataLoader with as many workers: once with pixels left as bytes, like
+ours, and once converted to floats and normalised, as in most training scripts. Our loader is
+compared with the faster of these two. All alternate on the same cores. Each round prints its
+ratios. Their medians, and the growth of memory over five epochs, are compared with limits. Exit
+code 1: a limit is missed. Needs torch and torchvision.
 """
 
 import json

@@ -324,10 +324,8 @@ TEST(SyncSgd, AtDensityOneWithShortTensorsApartTheSumIsThatOfDense) {
                                              .exchange = exchange,
                                              .momentum_before = false},
                                             settings);
-      for (uint64_t step = 0; step < 2; ++step) {  // gradients with zeros
-        dense.step(exact_kinds()[0], {.step = step, .density = 1});
-        rig.step(exact_kinds()[0], {.step = step, .density = 1});
-      }
+      dense.step(exact_kinds()[0], {.density = 1});  // gradients with zeros
+      rig.step(exact_kinds()[0], {.density = 1});
       EXPECT_TRUE(same_bits(rig.arena.values(), dense.arena.values())) << exchange;
     });
 }

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # Weights from torchvision and back; needs a Python with torchvision, named by THINWIRE_PYTHON.
 set -euo pipefail
-python=${THINWIRE_PYTHON:-python3}
-"$python" -c 'import torchvision, safetensors, PIL' 2>/dev/null || {
-  echo "skipped: $python has no torchvision, safetensors and Pillow (THINWIRE_PYTHON names another)"
-  exit 77
-}
+# shellcheck source=tests/support/programs/said.sh
+. "$TW_SOURCE/tests/support/programs/said.sh"
+needs_python "torchvision, safetensors, PIL"
 "$python" "$TW_SOURCE/scripts/dev/check_weights.py" --train "$TW_BUILD/bin/train" resnet18 alexnet

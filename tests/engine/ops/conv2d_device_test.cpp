@@ -102,6 +102,14 @@ std::string describe(const Conv2dShape& s, int threads) {
                      s.padding, s.bias, threads);
 }
 
+/// The gradient of the weights adds up over `rounds` more.
+void expect_match(Context& ctx, const Conv2dShape& s, int rounds = 0) {
+  SCOPED_TRACE(describe(s, ctx.threads()));
+  ConvCase c(s);
+  c.run(ctx, rounds);
+  c.expect_close(tolerance(s.dtype), rounds + 1);
+}
+
 class Conv2dTest : public ::testing::TestWithParam<DType> {};
 
 TEST_P(Conv2dTest, MatchesASumInDouble) {
@@ -130,10 +138,7 @@ TEST_P(Conv2dTest, MatchesASumInDouble) {
                           .padding = padding,
                           .dtype = GetParam(),
                           .bias = kernel == 3};
-            SCOPED_TRACE(describe(s, threads));
-            ConvCase c(s);
-            c.run(ctx);
-            c.expect_close(tolerance(GetParam()));
+            expect_match(ctx, s);
           }
   }
 }
@@ -164,10 +169,7 @@ TEST_P(Conv2dTest, MatchesOnLayersOfResNetAndVgg) {
       s.out_channels = out;
       s.stride = stride;
       s.input_gradient = in != 3;
-      SCOPED_TRACE(describe(s, threads));
-      ConvCase c(s);
-      c.run(ctx);
-      c.expect_close(tolerance(GetParam()));
+      expect_match(ctx, s);
     }
   }
 }
@@ -194,10 +196,7 @@ TEST_P(Conv2dTest, TilesOfAnySizeMatchASumInDouble) {
                               .padding = padding,
                               .dtype = GetParam(),
                               .bias = bias};
-          SCOPED_TRACE(describe(s, threads));
-          ConvCase c(s);
-          c.run(ctx, 1);
-          c.expect_close(tolerance(GetParam()), 2);
+          expect_match(ctx, s, 1);
         }
   }
 }
@@ -213,10 +212,7 @@ TEST_P(Conv2dTest, ManyThreadsMatchASumInDouble) {
                         .out_channels = 32,
                         .dtype = GetParam(),
                         .bias = true};
-    SCOPED_TRACE(describe(s, threads));
-    ConvCase c(s);
-    c.run(ctx, 1);
-    c.expect_close(tolerance(GetParam()), 2);
+    expect_match(ctx, s, 1);
   }
 }
 
@@ -231,10 +227,7 @@ TEST_P(Conv2dTest, AccumulatesGradients) {
     for (const bool bias : {false, true}) {
       Conv2dShape s = square(3, side, channels, GetParam());
       s.bias = bias;
-      SCOPED_TRACE(describe(s, 2));
-      ConvCase c(s);
-      c.run(ctx, 2);
-      c.expect_close(tolerance(GetParam()), 3);
+      expect_match(ctx, s, 2);
     }
   }
 }

@@ -120,9 +120,7 @@ TEST(SparseCodec, ScaledValuesLeaveZerosOut) {
     v.push(4, -2);
     v.push(7, 0);
     SparseCodec(kind, Indices::plain).round(v, &lost);
-    EXPECT_EQ(v.count, 1u);
-    EXPECT_EQ(v.indices[0], 4u);
-    EXPECT_EQ(v.values[0], -2);
+    EXPECT_TRUE(v.count == 1 && v.indices[0] == 4 && v.values[0] == -2);
   }
 }
 

@@ -1,6 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# Sourced by tests that start mpirun in network namespaces: skips them where that is impossible;
-# $bin has the programs, $work is a folder that is removed at the end.
+# Sourced by tests of mpirun in network namespaces, which it skips; $work is removed at the end.
 bin=$TW_BUILD/bin
 export THINWIRE_CACHE=$TW_BUILD/test-data
 skip() { echo "skipped: $1" && exit 77; }
