@@ -85,15 +85,14 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost,
   }
   constexpr size_t kTogether = 512;  // values that are converted together
   std::byte half[kTogether * sizeof(uint16_t)];
-  float rounded_values[kTogether];
+  float near[kTogether];
   for (size_t begin = 0; begin < entries.count; begin += kTogether) {
     const size_t n = std::min(kTogether, entries.count - begin);
     ops::narrow(values_, std::span<const float>(&entries.values[begin], n), half);
-    ops::widen(values_, half, std::span(rounded_values, n));
+    ops::widen(values_, half, std::span(near, n));
     for (size_t i = begin; i < begin + n; ++i) {
       const float value = entries.values[i];
-      float rounded = rounded_values[i - begin];
-      if (!std::isfinite(rounded)) rounded = 0;
+      const float rounded = std::isfinite(near[i - begin]) ? near[i - begin] : 0;
       // exact: the difference has no bits below the last bit of `value`
       if (lost) lost->push(entries.indices[i], value - rounded);
       entries.values[i] = rounded;

@@ -35,6 +35,9 @@ struct SparseVector {
   }
   /// Removes the entries from `first` on whose value is 0.
   void drop_zeros(size_t first = 0) {
+    uint32_t zeros = 0;  // counted first, by vectors: most selections have none
+    for (size_t i = first; i < count; ++i) zeros += values[i] == 0;
+    if (zeros == 0) return;
     size_t kept = first;
     for (size_t i = first; i < count; ++i) {
       indices[kept] = indices[i];
