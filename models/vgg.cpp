@@ -46,8 +46,7 @@ std::unique_ptr<Sequential> vgg_features(ParameterArena& arena, int64_t channels
   return net;
 }
 
-/// Its weights begin with the deviation of torchvision. With that of He et al. VGG-16 with batch
-/// norm stays at chance at the learning rate of its papers.
+/// Begins with torchvision's deviation. With that of He et al. vgg16_cifar stays at chance.
 Linear::Options linear(const char* name, Shape in, int64_t out, bool logits = false) {
   return {.name = name, .in = in, .out = out, .logits = logits, .deviation = 0.01f};
 }

@@ -48,8 +48,7 @@ class Selector {
   virtual std::span<std::byte> state() { return {}; }
 };
 
-/// Selects all entries. SyncSgd calls it instead of the selector at a density of 1 or
-/// more; a selector's settings have no effect there.
+/// Selects all entries. SyncSgd calls it in place of the selector at a density of 1 or more.
 SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out);
 
 /// Rank and seed of a selector with random draws; slices of a selector with a state for each.
