@@ -47,7 +47,7 @@ void report(const SelectOptions& options, const SelectInfo& info, const SparseVe
 }
 
 void run_select(const SelectOptions& options) {
-  if (!options.output.empty()) check_npy(options.output);
+  check_npy(options.output);
   Context ctx(Device::cpu, static_cast<int>(options.threads));
   const auto selector =
       selectors()

@@ -28,7 +28,7 @@ void write_step_profile(Context& ctx, Model& model, const StepOptions& options, 
 namespace {
 
 void run_step(const StepOptions& options) {
-  if (!options.csv.empty()) check_table(options.csv, kProfileColumns);
+  check_table(options.csv, kProfileColumns);
   if (options.device == Device::cuda) {
     fmt::print("{}\n", bench_captured_step(options).dump());
     return;

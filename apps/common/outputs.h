@@ -8,7 +8,7 @@
 
 namespace tw {
 
-/// UserError if there is a file at `path` that is no table with these columns.
+/// UserError if there is a file at `path` that is no table with these columns; none for no path.
 void check_table(const std::string& path, const std::string& columns);
 /// A table at `path` with these columns and those of provenance(); not open for an empty path.
 /// UserError as check_table().

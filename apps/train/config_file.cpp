@@ -100,8 +100,10 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
     apply_file(config, table, {file, read_text(file, kMostJson)});
   else if (!run.file.empty())
     apply_file(config, table, run);
-  if (file.empty()) config.ranks_before = 0;  // a resume tells them
-  if (!file.empty()) config.changed = table.changed();
+  if (file.empty())
+    config.ranks_before = 0;  // a resume tells them
+  else
+    config.changed = table.changed();
   if (continues) config.pretrained.clear();  // the checkpoint has newer weights
   for (const auto& [name, text] : given) {
     config.flags.push_back(name);
