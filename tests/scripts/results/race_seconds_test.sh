@@ -59,7 +59,6 @@ PY
 
 # an accuracy is reached on the line between two epochs
 PYTHONPATH=scripts PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
-
 from types import SimpleNamespace
 from repro.race import readings, verdict
 from repro.race.readings import crossing
