@@ -16,8 +16,7 @@ OptionTable AdviseConfig::table() {
   t.group("Model");
   t.add("model", model, "network", {.suggestions = models().names()});
   t.add("classes", classes, "outputs of the network", {.least = 1});
-  t.add("image-size", image_size, "height and width of an image",
-        {.least = 1, .most = 4096, .old_name = "image"});
+  t.add("image-size", image_size, "height and width of an image", {.least = 1, .most = 4096});
   t.add("batch-size", batch_size, "images per step and rank", {.least = 1});
   t.add("data-dir", data_dir,
         "folder of images or of another data set: takes the network, classes and image size as "
@@ -63,11 +62,11 @@ OptionTable AdviseConfig::table() {
   t.add("workers", workers, "ranks, as threads of this process; 0: 1, or mpirun's -n",
         {.most = 4096});
   t.add("threads-per-rank", threads_per_rank, "CPU threads of a rank; 0: cores / ranks",
-        {.most = 4096, .old_name = "threads"});
+        {.most = 4096});
   t.add("comm-timeout", comm_timeout, "seconds that a rank waits for another; 0: no limit");
   t.add("rounds", rounds,
         "measurements of all costs; results are medians with a range from their spread",
-        {.least = 1, .most = 100000, .old_name = "steps"});
+        {.least = 1, .most = 100000});
 
   t.group("Output");
   t.add("ranks", ranks,

@@ -100,8 +100,7 @@ Subcommand analyze_select() {
   t.add("step", options->step, "step number, for random selectors", {.most = kMost});
   t.add_settings(options->settings);
   t.group("Machine");
-  t.add("threads-per-rank", options->threads, "CPU threads",
-        {.least = 1, .most = 1024, .old_name = "threads"});
+  t.add("threads-per-rank", options->threads, "CPU threads", {.least = 1, .most = 1024});
   return command;
 }
 

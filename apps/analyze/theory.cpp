@@ -109,8 +109,7 @@ Subcommand analyze_theory() {
   t.add("seed", options->seed, "seed of the vector and of rand-k", {.most = 1e18});
   t.add("csv", options->csv, "also write the table to this file", {.traits = kLocal});
   t.group("Machine");
-  t.add("threads-per-rank", options->threads, "CPU threads",
-        {.least = 1, .most = 1024, .old_name = "threads"});
+  t.add("threads-per-rank", options->threads, "CPU threads", {.least = 1, .most = 1024});
   return command;
 }
 

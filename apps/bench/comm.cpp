@@ -231,8 +231,7 @@ Subcommand bench_comm(Communicator& world) {
       "collective", options->collective, "which collectives to measure",
       {.choices = {"all", "broadcast", "reduce", "allreduce", "allgather", "sparse", "low_rank"}});
   t.add("implementation", options->implementation,
-        "all, or the name of a dense collective, bruck (allgather), or an exchange",
-        {.old_name = "algorithm"});
+        "all, or the name of a dense collective, bruck (allgather), or an exchange");
   t.add("density", options->density, "density of the sparse exchanges", {.least = 1e-9, .most = 1});
   t.add("root", options->root, "root of broadcast and reduce", {.most = kMost});
   t.add_settings(options->settings);

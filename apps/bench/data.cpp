@@ -123,7 +123,7 @@ Subcommand bench_data() {
   t.add("batch-size", options->batch_size, "images per batch", {.least = 1});
   t.group("Measurement");
   t.add("threads-per-rank", options->threads, "threads of the loader and of the decoding",
-        {.least = 1, .most = 4096, .old_name = "threads"});
+        {.least = 1, .most = 4096});
   t.add("epochs", options->epochs, "measured epochs", {.least = 1});
   return command;
 }

@@ -306,11 +306,10 @@ Subcommand bench_select() {
   t.add("tensor", options->tensor, "name of the tensor in a safetensors file with several");
   t.group("Machine");
   t.add("device", options->device, "device of the selection");
-  t.add("threads-per-rank", options->threads, "CPU threads",
-        {.least = 1, .most = 1024, .old_name = "threads"});
+  t.add("threads-per-rank", options->threads, "CPU threads", {.least = 1, .most = 1024});
   t.group("Measurement");
   t.add("iterations", options->iterations, "measured rounds; prints medians",
-        {.least = 1, .most = 100000, .old_name = "repeat"});
+        {.least = 1, .most = 100000});
   t.add("csv", options->csv, "also write the table to this file", {.traits = kLocal});
   return command;
 }

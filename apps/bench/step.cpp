@@ -98,8 +98,7 @@ Subcommand bench_step() {
   t.add("precision", options->precision, "arithmetic; tf32 on a GPU only",
         {.choices = {"f32", "bf16", "tf32"}});
   t.add("deterministic", options->deterministic, "bitwise-reproducible GPU kernels");
-  t.add("threads-per-rank", options->threads, "CPU threads",
-        {.least = 1, .most = 4096, .old_name = "threads"});
+  t.add("threads-per-rank", options->threads, "CPU threads", {.least = 1, .most = 4096});
   t.group("Measurement");
   t.add("steps", options->steps, "measured steps", {.least = 1});
   t.add("warmup", options->warmup, "steps before the measured ones");

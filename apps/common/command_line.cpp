@@ -79,14 +79,8 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
 
   const std::vector<std::string> words(argv + 1, argv + argc);
   const auto end_of_flags = std::ranges::find(words, "--");
-  std::vector<std::string> arguments;  // the last one first, as CLI11 wants them
-  for (auto it = std::make_reverse_iterator(end_of_flags); it != words.rend(); ++it) {
-    std::string argument = *it;
-    const size_t end = std::min(argument.find('='), argument.size());
-    if (argument.starts_with("--") && end > 2)
-      argument.replace(2, end - 2, current_name(argument.substr(2, end - 2)));
-    arguments.push_back(std::move(argument));
-  }
+  // the last one first, as CLI11 wants them
+  std::vector<std::string> arguments(std::make_reverse_iterator(end_of_flags), words.rend());
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
@@ -146,20 +140,14 @@ void OptionTable::refuse_extra(const std::string& extra) const {
       extra);
   std::vector<std::string> known{"help", "version"};
   if (settings_ != nullptr) known.emplace_back("set");
-  for (const Option& option : options_) {
-    known.push_back(option.name);
-    if (!option.rules.old_name.empty()) known.push_back(option.rules.old_name);
-  }
-  std::string near = nearest(flag.substr(name), known);
-  for (const Option& option : options_)
-    if (!near.empty() && option.rules.old_name == near) near = option.name;
+  for (const Option& option : options_) known.push_back(option.name);
+  const std::string near = nearest(flag.substr(name), known);
   fail("[options] unknown flag {}{}; --help lists all", extra,
        near.empty() ? "" : fmt::format("; nearest is --{}", near));
 }
 
 void OptionTable::parse_and_set(int argc, char** argv, const std::string& description) {
   for (const auto& [name, text] : parse(argc, argv, description)) set_text(name, text);
-  print_notices();
 }
 
 Json OptionTable::describe(const std::string& description) const {

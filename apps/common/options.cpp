@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "comm/launcher.h"
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
 #include "engine/core/text.h"
@@ -62,17 +61,6 @@ Json size_from_text(const std::string& text) {
   if (unit != "" && unit != "B" && unit != "IB") return text;
   if (__builtin_mul_overflow(size, factor, &size)) return text;
   return size;
-}
-
-/// Whether this process prints notices that concern all ranks: rank 0 of a launcher, else always.
-bool writes_notes() {
-  const std::optional<Launcher> launcher = find_launcher();
-  return !launcher || launcher->rank == 0;
-}
-
-void note_renamed(const std::string& old_name, const std::string& name) {
-  if (writes_notes())
-    write_error_line(fmt::format("note: option {} is now called {}", old_name, name));
 }
 
 /// JSON strings are UTF-8.
@@ -229,19 +217,6 @@ Effect OptionTable::effect_of(const std::string& key) const {
   return Effect::experiment;
 }
 
-void OptionTable::print_notices() const {
-  if (settings_ == nullptr || !writes_notes()) return;
-  for (const std::string& notice : settings_->notices()) write_error_line("note: " + notice);
-}
-
-std::string OptionTable::current_name(const std::string& flag) const {
-  const auto found = std::ranges::find_if(
-      options_, [&](const Option& one) { return !flag.empty() && one.rules.old_name == flag; });
-  if (found == options_.end()) return flag;
-  note_renamed(flag, found->name);
-  return found->name;
-}
-
 OptionTable::Option& OptionTable::find(const std::string& name) {
   const auto it = std::ranges::find(options_, name, &Option::name);
   check<std::logic_error>(it != options_.end(), "[options] no option {}", name);
@@ -322,17 +297,14 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
 void OptionTable::set_json(const Json& object, const std::string& source) {
   check(object.is_object(), "{}: not a JSON object", source);
   for (const auto& [key, value] : object.items()) {
-    const auto matches = [&key = key](const std::string& name) { return json_key(name) == key; };
-    const auto it = std::ranges::find_if(options_, [&, &key = key](const Option& option) {
-      return matches(option.name) || (!key.empty() && matches(option.rules.old_name));
-    });
+    const auto it = std::ranges::find_if(
+        options_, [&key = key](const Option& option) { return json_key(option.name) == key; });
     if (it == options_.end()) {
       std::vector<std::string> known;
       if (settings_ != nullptr) known.emplace_back("set");
       for (const Option& option : options_) known.push_back(json_key(option.name));
       fail("{}: unknown key \"{}\"{}", source, key, nearest_hint(key, known));
     }
-    if (!matches(it->name)) note_renamed(key, json_key(it->name));
     apply(*it, value, shown(value), source + ":");
   }
 }

@@ -53,9 +53,8 @@ struct OptionRules {
   std::string empty_list{};                ///< a word for the empty list
   std::optional<Effect> effect{};          ///< without it, that of the group
   unsigned traits = 0;                     ///< a sum of OptionTrait
-  std::string old_name{};   ///< accepted, too; prints one line on stderr with the new name
-  char letter = 0;          ///< of a short flag: -b
-  bool size_units = false;  ///< a size with a unit: 4K, 64M, 1G (powers of 1024)
+  char letter = 0;                         ///< of a short flag: -b
+  bool size_units = false;                 ///< a size with a unit: 4K, 64M, 1G (powers of 1024)
   /// Its value, once set, is the default of this setting; set_text() also replaces a value that is
   /// set already. For tables with add_settings().
   std::string default_of{};
@@ -141,9 +140,6 @@ class OptionTable {
   Given parse(int argc, char** argv, const std::string& description) const;
   /// Parses argv and sets every option that it names.
   void parse_and_set(int argc, char** argv, const std::string& description);
-  /// Prints one line on stderr for each old key of a setting that was set. parse_and_set() calls
-  /// it; after parse(), call it once everything is set.
-  void print_notices() const;
 
   /// Sets one option from the text of its flag. UserError when the text is not a value of its type
   /// or range; the option then keeps its value.
@@ -184,9 +180,6 @@ class OptionTable {
                  const std::vector<std::string>& all, const std::function<size_t()>& get,
                  const std::function<void(size_t)>& set);
   Option& find(const std::string& name);
-  /// The current name of `flag`. For an old one, prints one line on stderr and returns the name
-  /// that replaces it; else returns `flag`.
-  std::string current_name(const std::string& flag) const;
   /// Gives an argument without a flag to the option that takes it; false: there is none.
   bool take_positional(const std::string& argument, Given& given) const;
   [[noreturn]] void refuse_extra(const std::string& extra) const;

@@ -35,8 +35,7 @@ OptionTable PackConfig::table() {
   t.add("seed", seed, "seed of the random order of the training images", {.most = 1e18});
   t.add("bad-images", bad_images, "end the program at a damaged image, or leave it out");
   t.group("Machine");
-  t.add("threads-per-rank", threads, "CPU threads",
-        {.least = 1, .most = 1024, .old_name = "threads"});
+  t.add("threads-per-rank", threads, "CPU threads", {.least = 1, .most = 1024});
   return t;
 }
 

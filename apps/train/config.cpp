@@ -246,7 +246,7 @@ OptionTable TrainConfig::table() {
         {.most = 4096});
   t.add("threads-per-rank", threads_per_rank,
         "CPU threads of a rank; 0: cores / ranks; may change the bits",
-        {.most = 4096, .effect = Effect::weights, .old_name = "threads"});
+        {.most = 4096, .effect = Effect::weights});
   comm.add_to(t);
   t.add("recompute", recompute,
         "blocks: recompute activations inside residual blocks in backward to save memory");

@@ -117,7 +117,6 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
     config.name = folder.filename().string();
     config.output_dir = folder.parent_path().string();
   }
-  table.print_notices();
   config.lr_given = table.is_set("lr");
   config.model_given = table.is_set("model");
   return config;

@@ -14,12 +14,6 @@ std::filesystem::path file_in(const std::filesystem::path& folder) {
   return folder / "tuning_cache.json";
 }
 
-/// The file to read; runs of version 0.1 call it algorithms.json.
-std::filesystem::path existing_file_in(const std::filesystem::path& folder) {
-  const std::filesystem::path current = file_in(folder), old = folder / "algorithms.json";
-  return std::filesystem::exists(old) && !std::filesystem::exists(current) ? old : current;
-}
-
 std::string text_of(Context& ctx) { return nlohmann::json(ctx.tuning_cache()).dump(1) + "\n"; }
 
 /// Replaces the tuning cache of ctx. Returns false when it does not change.
@@ -44,7 +38,7 @@ void save_tuning_cache(Context& ctx, const std::filesystem::path& folder) {
 }
 
 bool load_tuning_cache(Context& ctx, Communicator& comm, const std::filesystem::path& folder) {
-  const std::filesystem::path path = existing_file_in(folder);
+  const std::filesystem::path path = file_in(folder);
   std::string text;
   run_collectively(comm, [&] {
     if (comm.rank() == 0) text = read_text_if_any(path, kMostJson);

@@ -94,7 +94,6 @@ void Settings::declare(std::string_view prefix, const std::vector<Setting>& sett
     declared_.emplace(key, setting);
     values_.emplace(key, setting.value);
     read_[key];
-    if (!setting.old_key.empty()) renamed_.emplace(setting.old_key, key);
   }
 }
 
@@ -106,12 +105,6 @@ void Settings::set(std::string_view key, std::string_view value) {
   const size_t dot = std::min(key.find('.'), key.size());
   if (const auto alias = aliases_.find(key.substr(0, dot)); alias != aliases_.end())
     return set(fmt::format("{}{}", alias->second, key.substr(dot)), value);
-  if (const auto renamed = renamed_.find(key); renamed != renamed_.end()) {
-    set(renamed->second, value);
-    const std::string notice = fmt::format("setting {} is now called {}", key, renamed->second);
-    if (std::ranges::find(notices_, notice) == notices_.end()) notices_.push_back(notice);
-    return;
-  }
   assign(key, value);
   set_.emplace(key);
 }

@@ -22,7 +22,6 @@ struct Setting {
   std::vector<std::string> choices{};  ///< allowed values; empty: any
   std::optional<double> least{};       ///< least allowed number
   std::optional<double> most{};        ///< largest allowed number
-  std::string old_key{};               ///< an earlier full key, still accepted: `dgc.clip`
 };
 
 /// Whether a value has been read. Threads may read one Settings at a time.
@@ -46,8 +45,7 @@ class Settings {
   /// Declares `prefix.key` for each setting, with its default.
   void declare(std::string_view prefix, const std::vector<Setting>& settings);
   /// Sets a declared key. UserError on an unknown key (names the nearest), on a value that is not
-  /// among the choices, not of the default's kind, below the least or above the most. An old key
-  /// sets the key that replaces it and adds a line to notices().
+  /// among the choices, not of the default's kind, below the least or above the most.
   void set(std::string_view key, std::string_view value);
   /// Changes the default of a declared key: as set(), but a key that was set keeps its value.
   void set_default(std::string_view key, std::string_view value);
@@ -68,9 +66,6 @@ class Settings {
   std::vector<std::string> unread(const std::vector<std::string>& given) const;
   void forget_reads() const;
 
-  /// One line for each old key that was set, for the user.
-  const std::vector<std::string>& notices() const { return notices_; }
-
   /// The allowed values of a declared key; empty: any.
   const std::vector<std::string>& choices(std::string_view key) const {
     return declared_.find(key)->second.choices;
@@ -86,9 +81,7 @@ class Settings {
   std::map<std::string, std::string, std::less<>> values_;
   std::map<std::string, ReadMark, std::less<>> read_;
   std::map<std::string, std::string, std::less<>> aliases_;  // of prefixes
-  std::map<std::string, std::string, std::less<>> renamed_;  // old key to key
   std::set<std::string, std::less<>> set_;                   // keys that set() has changed
-  std::vector<std::string> notices_;
 };
 
 /// The member of `known` with the smallest edit distance to `name`, or the only one that begins

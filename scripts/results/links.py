@@ -226,8 +226,8 @@ def training(options):
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "advice.csv"
                 told_by(options.binaries / "advise", "--model", model, "--workers", ranks, "--link",
-                        link, "--ranks", ranks, "--batch-size", 32, "--steps", 15, "--csv", path)
-                advice = read_csv(path)
+                        link, "--ranks", ranks, "--batch-size", 32, "--rounds", 15, "--csv", path)
+                advice = of_link(path)
             rows = []
             for known in advice:
                 measured, exchange = one_training(options, model, ranks, link,

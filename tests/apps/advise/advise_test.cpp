@@ -456,12 +456,5 @@ TEST(Advise, UserErrorsAreOneLineAndExitCode2) {
   }
 }
 
-TEST(Advise, AnOldKeyOfASettingPrintsOneLine) {
-  const Ended ended = advise(std::string(kSimulated) + "--ranks 4 --set dgc.clip=0.4");
-  EXPECT_EQ(ended.code, 0) << ended.output;
-  EXPECT_TRUE(ended.says("note: setting dgc.clip is now called momentum_correction.clip\n"))
-      << ended.output;
-}
-
 }  // namespace
 }  // namespace tw::test

@@ -59,15 +59,6 @@ TEST(AnalyzeSelect, WritesIndicesAndReportsTheResidual) {
   EXPECT_NE(text.find("0.990000 = 1 - k/d    0.980100 = (1 - k/d)^2"), text.npos) << text;
 }
 
-TEST(AnalyzeSelect, AnOldKeyOfASettingPrintsOneLine) {
-  const TempFolder folder;
-  put(folder / "u.safetensors", 1);
-  testing::internal::CaptureStderr();
-  analyze("select --set dgc.clip=0.4 --input " + (folder / "u.safetensors").string());
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "note: setting dgc.clip is now called momentum_correction.clip\n");
-}
-
 TEST(AnalyzeSelect, RunsEverySelectorWithItsSettings) {
   const TempFolder folder;
   put(folder / "u.safetensors", 1);

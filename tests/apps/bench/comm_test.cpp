@@ -51,20 +51,6 @@ TEST(BenchComm, UserErrorsAreOneLineAndExitCode2) {
   }
 }
 
-TEST(BenchComm, OldFlagAlgorithmPrintsOneNotice) {
-  const Ended ended = bench_comm("--workers 2 --algorithm native");
-  EXPECT_EQ(ended.code, 2);
-  EXPECT_EQ(ended.lines(), 2u) << ended.output;
-  EXPECT_TRUE(ended.says("note: option algorithm is now called implementation\n")) << ended.output;
-}
-
-TEST(BenchComm, AnOldKeyOfASettingPrintsOneLine) {
-  const Ended ended = bench_comm("-b 4K -e 4K -n 1 --collective sparse --set dgc.clip=0.4");
-  EXPECT_EQ(ended.code, 0) << ended.output;
-  EXPECT_TRUE(ended.says("note: setting dgc.clip is now called momentum_correction.clip\n"))
-      << ended.output;
-}
-
 TEST(BenchComm, RunsUnderMpirun) {
   if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
   expect_end(fmt::format("{} -n 3 {}/bench comm -b 4K -e 4K -n 2 --collective allreduce", TW_MPIRUN,

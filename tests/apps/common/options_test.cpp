@@ -41,8 +41,7 @@ struct Example {
   Example() {
     table.group("Training");
     table.add("nesterov", nesterov, "Nesterov momentum");
-    table.add("batch-size", batch_size, "images per step",
-              {.least = 1, .most = 1000, .old_name = "batch"});
+    table.add("batch-size", batch_size, "images per step", {.least = 1, .most = 1000});
     table.add("lr", lr, "learning rate", {.most = 10});
     table.add("free", free, "any number from 0 on");
     table.group("Other");
@@ -202,7 +201,8 @@ TEST(Options, AnUnknownFlagNamesTheNearest) {
        {{"--batch_size=3"},
         "[options] unknown flag --batch_size=3; nearest is --batch-size; --help lists all"},
        {{"-lr", "0.1"}, "[options] unknown flag -lr; nearest is --lr; --help lists all"},
-       {{"--bach=3"}, "[options] unknown flag --bach=3; nearest is --batch-size; --help lists all"},
+       {{"--bach-size=3"},
+        "[options] unknown flag --bach-size=3; nearest is --batch-size; --help lists all"},
        {{"-d", "3"}, "[options] unknown flag -d; nearest is --densities; --help lists all"},
        {{"--xyzzy-plugh"}, "[options] unknown flag --xyzzy-plugh; --help lists all"},
        {{"--"}, "[options] unexpected argument \"--\""},
@@ -235,26 +235,6 @@ TEST(Options, SetChangesTheSettings) {
               e.table.set_text("set", "dgc.sampel=1");
             }).find("nearest is \"dgc.sample\""),
             std::string::npos);
-}
-
-TEST(Options, AnOldNameWorksAndPrintsOneLine) {
-  for (const char* flag : {"--batch=7", "--batch"}) {
-    Example e;
-    testing::internal::CaptureStderr();
-    std::vector<std::string> flags{flag};
-    if (flags[0] == "--batch") flags.emplace_back("7");
-    e.parse(flags);
-    EXPECT_EQ(testing::internal::GetCapturedStderr(),
-              "note: option batch is now called batch-size\n");
-    EXPECT_EQ(e.batch_size, 7);
-  }
-  Example e;
-  testing::internal::CaptureStderr();
-  e.table.set_json(Json::parse(R"({"batch": 8})"), "[config]");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "note: option batch is now called batch_size\n");
-  EXPECT_EQ(e.batch_size, 8);
-  EXPECT_EQ(e.error({"--batch", "0"}), "[options] batch-size is 0; expected 1 to 1000");
 }
 
 /// A table with a required positional option, a second one and a size.

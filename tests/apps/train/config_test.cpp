@@ -130,20 +130,11 @@ TEST(Config, AFileNamesNoFurtherFile) {
               train_config({"--config", file});
             }),
             "[config] " + file + ": \"config\" names a file on the command line; remove it here");
-}
-
-TEST(Config, AnOldKeyOfASettingPrintsOneLine) {
-  testing::internal::CaptureStderr();
-  train_config({"--set", "dgc.clip=0.4", "--set", "dgc.clip=0.5"});
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "note: setting dgc.clip is now called momentum_correction.clip\n");
-}
-
-TEST(Config, AnOldFlagPrintsOneLine) {
-  testing::internal::CaptureStderr();
-  train_config({"--threads", "1"});
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "note: option threads is now called threads-per-rank\n");
+  EXPECT_EQ(
+      test::error_text<UserError>([&] {
+        train_config({"--config", put(folder / "c.json", R"({"resume": "runs/a"})")});
+      }),
+      "[config] " + file + ": \"resume\" is auto here; --resume names a run on the command line");
 }
 
 TEST(Config, BrokenJsonNamesFileLineAndColumn) {

@@ -151,22 +151,6 @@ TEST(Settings, AValueIsCheckedWhenItIsSet) {
   EXPECT_EQ(settings.integer("gaussian.steps"), 4);
 }
 
-TEST(Settings, AnOldKeySetsItsReplacementAndGivesOneNotice) {
-  Settings settings;
-  settings.declare(
-      "momentum_correction",
-      {{.key = "clip", .value = "0.0", .help = "", .least = 0, .old_key = "dgc.clip"}});
-  settings.set("momentum_correction.clip", "0.1");
-  EXPECT_TRUE(settings.notices().empty());
-  for (const char* value : {"0.4", "0.5"}) settings.set("dgc.clip", value);
-  EXPECT_EQ(settings.number("momentum_correction.clip"), 0.5);
-  EXPECT_EQ(settings.notices(),
-            std::vector<std::string>{"setting dgc.clip is now called momentum_correction.clip"});
-  EXPECT_EQ(settings.values().size(), 1u);
-  EXPECT_EQ(error_text<UserError>([&] { settings.set("dgc.clip", "-1"); }),
-            "[settings] momentum_correction.clip=-1; expected at least 0");
-}
-
 TEST(Settings, ANumberIsWithinTheDeclaredRange) {
   Settings settings;
   settings.declare("hierarchical",

@@ -133,16 +133,5 @@ TEST(Dgc, TheSampleChangesWithStepSliceSeedAndRank) {
   EXPECT_GT(sliced, 1u);
 }
 
-TEST(Dgc, OldKeysSetTheMomentumCorrection) {
-  Settings settings = default_settings();
-  EXPECT_TRUE(settings.flag("momentum_correction.masking"));
-  EXPECT_EQ(settings.number("momentum_correction.clip"), 0);
-  settings.set("dgc.masking", "false");
-  settings.set("dgc.clip", "0.4");
-  EXPECT_FALSE(settings.flag("momentum_correction.masking"));
-  EXPECT_EQ(settings.number("momentum_correction.clip"), 0.4);
-  EXPECT_EQ(settings.notices().size(), 2u);
-}
-
 }  // namespace
 }  // namespace tw
