@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "apps/common/console.h"
 #include "engine/core/error.h"
 #include "engine/core/text.h"
 #include "sparsify/sparsifier.h"
@@ -44,8 +45,7 @@ double Accuracy::epochs_to(double wanted) const {
 
 std::string Accuracy::training() const {
   const auto count = std::ranges::count(seeds, ';') + 1;
-  return fmt::format("{}, {} ranks, {} epochs, {} seed{}", dataset, ranks, epochs, count,
-                     count == 1 ? "" : "s");
+  return fmt::format("{}, {} ranks, {} epochs, {}", dataset, ranks, epochs, counted(count, "seed"));
 }
 
 std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string& source) {

@@ -82,10 +82,10 @@ void print_adapted(Console& console, const ParameterArena& arena, const AdviseCo
     const double before = seconds(false), after = seconds(true);
     const std::string text = density_of(plan, arena, densities, config.density);
     console.line(
-        "\n{} rank{}, {} during backward: an iteration takes {:.4g} s and sends {} entries; with "
+        "\n{}, {} during backward: an iteration takes {:.4g} s and sends {} entries; with "
         "densities that fit into backward {:.4g} s and {} entries:\nuse --sparsifier {} --scope "
         "layer --overlap --bucket-mib {:g} --density {:g} --density-of '{}'{}",
-        p, p == 1 ? "" : "s", name, before, plan.entries(config.density), after,
+        counted(p, "rank"), name, before, plan.entries(config.density), after,
         plan_with(text, arena, config).entries(config.density), name, config.bucket_mib,
         config.density, text, flags);
   }

@@ -130,8 +130,8 @@ std::string without_nodes(std::span<const Part> parts, Topology topology,
   for (int rank = 0; rank < ranks; ++rank) count -= nodes.contains(topology.node_of(rank));
   if (count == 0) return "";
   for (const int node : std::views::reverse(nodes)) topology = without_node(topology, node);
-  return fmt::format("; without node{} {}, on {} rank{}, {}", nodes.size() == 1 ? "" : "s",
-                     fmt::join(nodes, ", "), count, count == 1 ? "" : "s",
+  return fmt::format("; without node{} {}, on {}, {}", nodes.size() == 1 ? "" : "s",
+                     fmt::join(nodes, ", "), counted(count, "rank"),
                      text(iteration(topology, comparison, count)));
 }
 
@@ -166,10 +166,9 @@ std::vector<std::string> brakes(const Topology& topology, const Comparison& comp
     for (size_t n = 1, said = 0; n <= left.size() && said < kMost; ++n) {
       const Iteration eased = iteration(with(left.subspan(n)), comparison, ranks);
       if (now.dense < kNoticeable * eased.dense) continue;
-      sentences.push_back(fmt::format("{}{} {} {} rank{} back: an iteration takes {}; {} {}",
+      sentences.push_back(fmt::format("{}{} {} {} back: an iteration takes {}; {} {}",
                                       said++ > 0 ? "then " : "", names_of(left.first(n)),
-                                      n == 1 ? "holds" : "hold", ranks, ranks == 1 ? "" : "s",
-                                      text(now),
+                                      n == 1 ? "holds" : "hold", counted(ranks, "rank"), text(now),
                                       n > 1          ? "with usual ones in their places"
                                       : left[0].node ? "with the usual one in its place"
                                                      : "without it",

@@ -55,10 +55,10 @@ constexpr double kLongMeasurement = 20;  // seconds after which a user wants to 
 Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Console& console) {
   Context ctx(Device::cpu, resolve_threads(config.threads_per_rank, comm.size()));
   ctx.bind_thread();
-  console.line("measuring {} round{} of {} (batch {}, {}) on {} rank{} x {} thread{}",
-               config.rounds, config.rounds == 1 ? "" : "s", config.model, config.batch_size,
-               word(resolve_precision(config.precision, resolve_device())), comm.size(),
-               comm.size() == 1 ? "" : "s", ctx.threads(), ctx.threads() == 1 ? "" : "s");
+  console.line("measuring {} of {} (batch {}, {}) on {} x {}", counted(config.rounds, "round"),
+               config.model, config.batch_size,
+               word(resolve_precision(config.precision, resolve_device())),
+               counted(comm.size(), "rank"), counted(ctx.threads(), "thread"));
   CostMeter meter(ctx, comm, model, config);
   int64_t round = 0;
   const auto show = [&](const std::string& part) {

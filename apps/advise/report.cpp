@@ -144,7 +144,7 @@ void print_costs(Console& console, const Rounds& rounds, double d, double densit
   console.line("\n{:.0f} parameters, density {:g}", d, density);
   console.line("compute {} s", over([](const Costs& c) { return c.compute.seconds(); }));
   for (const auto& [ranks, network] : rounds.front().networks) {
-    const std::string link = fmt::format("link of {} rank{}", ranks, ranks == 1 ? "" : "s");
+    const std::string link = "link of " + counted(ranks, "rank");
     if (network.beta == 0)
       console.line("{} inside a node, where messages take no time", link);
     else
@@ -169,7 +169,7 @@ void print_comparison(Console& console, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
   for (const int64_t p : ranks) {
     const int count = static_cast<int>(p);
-    console.line("\n{} rank{}; the best dense exchange: {}", p, p == 1 ? "" : "s",
+    console.line("\n{}; the best dense exchange: {}", counted(p, "rank"),
                  comparison.best_dense(count).label());
     std::vector<std::vector<std::string>> table{
         {"exchange", "ms per iteration", "times dense", "break-even Gbit/s", "top-1"}};
@@ -210,7 +210,7 @@ void print_times_to(Console& console, const Comparison& comparison,
       } else {  // any training with a curve reaches 0
         (comparison.training_to(*c, 0) ? below : unknown).push_back(c->kind());
       }
-    console.line("\n{} rank{}, to a validation top-1 of {:g}", p, p == 1 ? "" : "s", top1);
+    console.line("\n{}, to a validation top-1 of {:g}", counted(p, "rank"), top1);
     std::ranges::stable_sort(rows, {}, [](const Row& row) { return row.seconds.mid; });
     std::vector<std::vector<std::string>> table{
         {"exchange", "seconds", "epochs", "by a training of"}};

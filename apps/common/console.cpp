@@ -118,6 +118,10 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 
+std::string counted(int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string top5_text(const char* separator, double share, int64_t classes) {
   return classes < 10 ? "" : fmt::format("{}top-5 {:.4f}", separator, share);
 }

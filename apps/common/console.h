@@ -72,6 +72,8 @@ class Console {
 std::string clock_text(double seconds);
 /// `12.3 MiB`
 std::string bytes_text(double bytes);
+/// `1 rank`, `4 ranks`
+std::string counted(int64_t count, const char* noun);
 /// `, top-5 0.9876` after a separator; empty for less than ten classes, of which it says nothing.
 std::string top5_text(const char* separator, double share, int64_t classes);
 

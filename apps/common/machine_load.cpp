@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "apps/common/console.h"
 #include "comm/collectives/collectives.h"
 #include "comm/host_id.h"
 
@@ -118,9 +119,9 @@ MachineLoad::Notes MachineLoad::notes(Communicator& comm, int threads_per_rank) 
                     others));
   if (crowded)
     notes.lines.push_back(fmt::format(
-        "note: {} ranks x {} thread{} share {} cores of a machine; on machines of their "
-        "own they compute faster, and overlap does not slow backward down",
-        crowded->ranks, threads_per_rank, threads_per_rank == 1 ? "" : "s", crowded->cores));
+        "note: {} ranks x {} share {} cores of a machine; on machines of their own they compute "
+        "faster, and overlap does not slow backward down",
+        crowded->ranks, counted(threads_per_rank, "thread"), crowded->cores));
   return notes;
 }
 

@@ -2,6 +2,7 @@
 #include <sstream>
 #include <thread>
 
+#include "apps/common/console.h"
 #include "apps/common/resolve.h"
 #include "apps/common/system_files.h"
 #include "apps/doctor/checkup.h"
@@ -33,10 +34,10 @@ Findings check_cores(const Checkup& checkup) {
   const int threads = resolve_threads(0, checkup.comm.size());
   const std::optional<double> allowed = allowed_cores();
   const double busy = load();
-  Finding found{.name = "cores",
-                .text = fmt::format("{} cores; {} rank{} x {} thread{}; load {:.1f}", cores,
-                                    checkup.local_ranks, checkup.local_ranks == 1 ? "" : "s",
-                                    threads, threads == 1 ? "" : "s", busy)};
+  Finding found{
+      .name = "cores",
+      .text = fmt::format("{} cores; {} x {}; load {:.1f}", cores,
+                          counted(checkup.local_ranks, "rank"), counted(threads, "thread"), busy)};
   found.details = {{"cores", cores},
                    {"ranks", checkup.local_ranks},
                    {"threads_per_rank", threads},

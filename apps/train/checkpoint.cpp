@@ -257,10 +257,9 @@ void check_continues(const fs::path& checkpoint, const SafetensorsReader& first,
     add_notice(saved.resumed.notice,
                fmt::format("images of a step were {}, are now {}", before, now));
   add_notice(saved.resumed.notice,
-             fmt::format("{} rank{} became {}: {}{}the result differs from that of an "
-                         "uninterrupted run",
-                         saved.ranks, saved.ranks == 1 ? "" : "s", ranks,
-                         averaged(means, saved.ranks), means.empty() ? "" : ", and "));
+             fmt::format("{} became {}: {}{}the result differs from that of an uninterrupted run",
+                         counted(saved.ranks, "rank"), ranks, averaged(means, saved.ranks),
+                         means.empty() ? "" : ", and "));
 }
 
 /// Whether the optimizer has a vector of this name that is not empty.

@@ -171,9 +171,7 @@ std::string volume_line(const TrainConfig& config, const RunPlan& plan, size_t d
         plan.dense_exchanges == 0
             ? ""
             : fmt::format("; the first {} sum{} whole gradients, {} each",
-                          plan.dense_exchanges == 1
-                              ? time
-                              : fmt::format("{} {}s", plan.dense_exchanges, time),
+                          plan.dense_exchanges == 1 ? time : counted(plan.dense_exchanges, time),
                           plan.dense_exchanges == 1 ? "s" : "", size_text(plan.dense_bytes_sent)));
   const Volume volume = plan.sgd.volume(density);
   const bool bounded = volume == Volume::exactly_k || volume == Volume::at_most_k;
@@ -211,9 +209,9 @@ void report_densities(Console& console, const TrainConfig& config, const RunPlan
   if (!lower.empty()) console.paragraph("{}", lower);
   if (std::cmp_less_equal(plan.epochs, last) && plan.epochs > 0)
     console.paragraph(
-        "density {} is never reached: the warm-up takes {} epoch{}, the run has {}; "
-        "--density-warmup none trains at this density from the start",
-        config.density, last, last == 1 ? "" : "s", plan.epochs);
+        "density {} is never reached: the warm-up takes {}, the run has {}; --density-warmup none "
+        "trains at this density from the start",
+        config.density, counted(static_cast<int64_t>(last), "epoch"), plan.epochs);
   constexpr double kNoticeable = 1.01;
   const auto dense = static_cast<double>(plan.dense_bytes_sent);
   if (dense > 0 && static_cast<double>(costly.bytes_sent) > kNoticeable * dense)
@@ -248,8 +246,8 @@ void report_warmup(Console& console, const TrainConfig& config, int64_t epochs) 
   other.epochs = config.epochs;
   resolve_warmup(other);
   const bool cut = epochs < config.epochs && static_cast<double>(epochs) <= *config.warmup_epochs;
-  console.paragraph("learning-rate warm-up: the first {:.3g} of {} epoch{}{}{}",
-                    *config.warmup_epochs, config.epochs, config.epochs == 1 ? "" : "s",
+  console.paragraph("learning-rate warm-up: the first {:.3g} of {}{}{}", *config.warmup_epochs,
+                    counted(config.epochs, "epoch"),
                     config.warmup_epochs == other.warmup_epochs ? " (auto)" : "",
                     cut ? "; --max-steps ends the run before its end" : "");
 }
@@ -285,10 +283,9 @@ void report_length(Console& console, const TrainConfig& config, const RunPlan& p
   if (sgd.local_steps == 0) return;
   const int64_t exchanges = plan.exchanges_per_epoch();
   console.paragraph(
-      "local SGD: an exchange every {} step{}, outer rate {}, outer momentum {}; {} exchange{} "
-      "and {} sent per epoch",
-      sgd.local_steps, sgd.local_steps == 1 ? "" : "s", sgd.outer_lr, sgd.outer_momentum, exchanges,
-      exchanges == 1 ? "" : "s",
+      "local SGD: an exchange every {}, outer rate {}, outer momentum {}; {} and {} sent per epoch",
+      counted(sgd.local_steps, "step"), sgd.outer_lr, sgd.outer_momentum,
+      counted(exchanges, "exchange"),
       bytes_text(static_cast<double>(plan.stages.back().bytes_sent) *
                  static_cast<double>(exchanges)));
 }
@@ -316,9 +313,8 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
   const std::string batch = config.accumulate == 1
                                 ? fmt::format("{}", config.batch_size)
                                 : fmt::format("{} x {}", config.accumulate, config.batch_size);
-  console.paragraph("{} rank{} x {} thread{}, batch {} each, {} on {}{}", plan.ranks,
-                    plan.ranks == 1 ? "" : "s", config.threads_per_rank,
-                    config.threads_per_rank == 1 ? "" : "s", batch, word(*config.precision),
+  console.paragraph("{} x {}, batch {} each, {} on {}{}", counted(plan.ranks, "rank"),
+                    counted(config.threads_per_rank, "thread"), batch, word(*config.precision),
                     word(*config.device), link_text(config.comm, plan.ranks));
   if (const int64_t node = config.settings.integer(kNodeSetting);
       exchanges().find(plan.sgd.sparsifier.exchange).value.forms_nodes &&

@@ -307,8 +307,8 @@ void SkippedImages::report(Communicator& comm, const DataSplit& data, Console& c
     const size_t slash = line.find('/');  // the name of a class has none
     by_class.add(line.substr(0, slash), line.substr(slash + 1));
   }
-  console.line("{}{} damaged image{} skipped so far", skipped_text(by_class), lines_.size(),
-               lines_.size() == 1 ? "" : "s");
+  console.line("{}{} skipped so far", skipped_text(by_class),
+               counted(std::ssize(lines_), "damaged image"));
 }
 
 }  // namespace tw
