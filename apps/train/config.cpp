@@ -276,6 +276,9 @@ OptionTable TrainConfig::table() {
   t.add("quiet", quiet, "print errors only; run.log has the lines", {.traits = kUnsaved});
   t.add("log", log, "file to which the lines of the console are appended, beside run.log",
         {.traits = kUnsaved});
+  t.add("folders", folders,
+        "file to which the folder of each run is appended as a line, also of one that is finished",
+        {.traits = kUnsaved | kUnswept | kLocal});
   t.add("bn-stats", bn_stats,
         fmt::format("batch-norm statistics for validation: running ones, average of the ranks or "
                     "local (rank 0's), or recompute=N: anew from N training images (default {})",

@@ -134,7 +134,7 @@ struct TrainConfig {
   int64_t save_gradients = 0;
   bool tensorboard = false;
   bool quiet = false;
-  std::string log;
+  std::string log, folders;
   std::string bn_stats = "average";  ///< BnStats reads it
   std::string resume;
   bool eval_only = false;

@@ -199,6 +199,7 @@ bool run_sweep(Communicator& world, const std::vector<TrainConfig>& cells) {
   if (cells[0].dry_run) return false;
   FailedRuns failed{console, {}};
   for (size_t i = 0; i < cells.size(); ++i) {
+    if (states[i] == CellState::finished && world.rank() == 0) note_folders(cells[i]);
     if (states[i] == CellState::finished) continue;
     console.line("\n{}: run {} of {}", cells[i].name, i + 1, cells.size());
     if (run_config(world, cells[i], &failed)) return true;

@@ -363,6 +363,11 @@ RunFolder find_run_folder(const TrainConfig& config, int ranks) {
   return run;
 }
 
+void note_folder(const TrainConfig& config, const fs::path& run) {
+  if (!config.folders.empty())
+    GrowingFile(config.folders, GrowingFile::Start::append).write(run.string() + "\n");
+}
+
 RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
   RunFolder run = located(config, ranks);
   const bool continues = !run.path.empty();
@@ -378,7 +383,8 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
     run.checkpoint = named_checkpoint(config.resume);
   else
     take_checkpoint(run);
-  if (!config.branches) return run;
+  note_folder(config, run.path);
+  if (!config.branches || config.eval_only) return run;
   run.branched_from = run.checkpoint.string();
   for (const RunFile& file : kFiles) {
     const fs::path from = run.checkpoint.parent_path().parent_path() / file.name;

@@ -79,6 +79,9 @@ std::string best_name(int64_t step);
 /// writes there.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 
+/// Appends the folder of a run to the file of --folders, where that is given; for rank 0.
+void note_folder(const TrainConfig& config, const std::filesystem::path& run);
+
 /// What open_run_folder() would open; path is empty where it would make a folder. Changes nothing.
 /// UserError where a name is taken or a checkpoint is missing.
 RunFolder find_run_folder(const TrainConfig& config, int ranks);

@@ -182,6 +182,10 @@ std::vector<CellState> report_sweep(Communicator& world, Console& console,
   return result;
 }
 
+void note_folders(const TrainConfig& cell) {
+  for (const std::string& run : runs_of(cell)) note_folder(cell, fs::path(cell.output_dir) / run);
+}
+
 void report_results(Console& console, const std::vector<TrainConfig>& cells) {
   console.line("\nresults of the sweep:");
   for (const TrainConfig& cell : cells)

@@ -23,6 +23,9 @@ CellState state_of(const TrainConfig& cell);
 std::vector<CellState> report_sweep(Communicator& world, Console& console,
                                     const std::vector<TrainConfig>& cells);
 
+/// note_folder() of each run of a combination; for rank 0.
+void note_folders(const TrainConfig& cell);
+
 /// Prints a line for each run of a sweep that has ended, from its summary. For rank 0.
 void report_results(Console& console, const std::vector<TrainConfig>& cells);
 

@@ -74,7 +74,7 @@ done
 awk '/^```/ && on { exit } on { print } /^```python/ { on = 1 }' "$source/docs/python.md" >test.py
 cat >>test.py <<'PY'
 
-import csv, json, os, sys
+import csv, json, os, shutil, sys
 from pathlib import Path
 import pandas
 
@@ -108,10 +108,19 @@ assert abs(last - before - float(rows["steps"][-1]["seconds"])) < 1e-3, (before,
 Path("on.json").write_text('{"overlap": true}')
 options = {"model": "mlp", "epochs": 2, "quiet": True, "nesterov": True, "config": "on.json",
            "overlap": False}
-several = thinwire.train(seeds=[1, 2], sparsifier="topk", density_warmup=[0.1, 0.05], name="two",
-                         lr=0.012345678, set={"wire.values": "bf16"}, eval_every=0,
-                         batch_size=10000, **options)
+pair = {"seeds": [1, 2], "sparsifier": "topk", "density_warmup": [0.1, 0.05], "name": "two",
+        "lr": 0.012345678, "set": {"wire.values": "bf16"}, "eval_every": 0, "batch_size": 10000}
+several = thinwire.train(**pair, **options)
 assert [one.name for one in several] == ["two-s1", "two-s2"], several
+# finished runs are returned, too
+again = thinwire.train(**pair, **options, resume="auto")
+assert [one.folder for one in again] == [one.folder for one in several], again
+Path("sweep.json").write_text('{"sweep": {"batch_size": [5000, 10000]}}')
+swept = {**options, "config": "sweep.json", "output_dir": "swept"}
+names = [one.name for one in thinwire.train(**swept)]
+assert names == ["sweep-batch_size-5000", "sweep-batch_size-10000"], names
+shutil.rmtree(f"swept/{names[0]}")
+assert [one.name for one in thinwire.train(**swept)] == names
 config = several[1].config
 assert [config[key] for key in ("nesterov", "overlap", "density_warmup", "lr", "workers")] == [
     True, False, [0.1, 0.05], 0.012345678, 0], config

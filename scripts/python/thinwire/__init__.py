@@ -11,8 +11,10 @@ the gradients of PyTorch (docs/library.md).
 
 import collections
 import importlib.util
+import os
 import subprocess
 import sys
+import tempfile
 from operator import attrgetter
 from pathlib import Path
 
@@ -115,17 +117,17 @@ def train(ranks=None, launcher=(), quiet=False, **options):
     the line about a wrong option, Fault that about an error of the run."""
     words = [*launcher, str(COMMAND), "train", *words_of("workers", ranks)]
     words += [word for name, value in options.items() for word in words_of(name, value)]
-    folders, lines = {}, collections.deque(maxlen=20)
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True) as process:
+    lines = collections.deque(maxlen=20)
+    # rank 0 may be on another machine
+    with (tempfile.NamedTemporaryFile("r", dir="." if os.access(".", os.W_OK) else None) as folders,
+          subprocess.Popen([*words, "--folders", folders.name], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True) as process):
         for line in process.stdout:
             lines.append(line.strip())
-            if line.startswith("writing to "):
-                folders[line.removeprefix("writing to ").rstrip("\n")] = None
             if not quiet:
                 print(line, end="", flush=True)
+        found = Runs(map(Run, folders.read().splitlines()))
     if process.returncode not in (0, STOPPED):
         told = [line for line in lines if line.startswith("error: ")] or lines or words
         raise (UserError if process.returncode == 2 else Fault)(told[-1].removeprefix("error: "))
-    found = Runs(map(Run, folders))
     return found[0] if len(found) == 1 else found
