@@ -177,8 +177,9 @@ struct TrainConfig {
 OptionTable::Given parse_flags(int argc, char** argv);
 /// The config.json of the run that --resume names: its name, for errors, and its text.
 struct RunOptions {
-  std::string file, text;  ///< both empty: there is none, or --config names another file
-  std::string anew{};      ///< its folder, if it ended before its first checkpoint and begins anew
+  std::string file{}, text{};  ///< both empty: there is none, or --config names another file
+  std::string anew{};  ///< its folder, if it ended before its first checkpoint and begins anew
+  std::string name{};  ///< of its folder
 };
 RunOptions read_run_options(const OptionTable::Given& given);
 

@@ -44,6 +44,8 @@ void apply_file(TrainConfig& config, OptionTable& table, const RunOptions& optio
   }
   check(!file.contains("config"), "{}: \"config\" names a file on the command line; remove it here",
         prefix);
+  check(file.value("resume", Json("auto")) == "auto",
+        "{}: \"resume\" is auto here; --resume names a run on the command line", prefix);
   if (file.contains("sweep")) config.sweep = sweep_in(file["sweep"], table, prefix);
   if (const Json run = file.value("run", Json()); run.is_object())
     if (const Json ranks = run.value("ranks", Json()); ranks.is_number_integer())
@@ -60,6 +62,17 @@ std::string value_of(const OptionTable::Given& given, const std::string& flag) {
   return value;
 }
 
+/// Whether --resume PATH continues in a folder of its own: with a name, of a flag or of the file of
+/// --config, that is not that of the run or of its seeds.
+bool branches(const TrainConfig& config, const OptionTable::Given& given, const std::string& run) {
+  if (!value_of(given, "name").empty()) return true;
+  const std::string& name = config.name;
+  const bool of_seed = run.starts_with(name + "-s") &&
+                       run.find_first_not_of("0123456789", name.size() + 2) == run.npos;
+  return !value_of(given, "config").empty() && !config.eval_only && !name.empty() && !run.empty() &&
+         run != name && !of_seed;
+}
+
 }  // namespace
 
 OptionTable::Given parse_flags(int argc, char** argv) {
@@ -71,20 +84,22 @@ OptionTable::Given parse_flags(int argc, char** argv) {
 
 RunOptions read_run_options(const OptionTable::Given& given) {
   const std::filesystem::path resume = value_of(given, "resume");
-  if (!value_of(given, "config").empty() || resume.empty() || resume == "auto") return {};
+  if (resume.empty() || resume == "auto") return {};
   // --resume names a run folder, its checkpoints folder or one checkpoint
   const std::filesystem::path asked = std::filesystem::absolute(resume) / "";
   for (const char* run : {"", "..", "../.."}) {
     const std::filesystem::path found = (asked / run / "config.json").lexically_normal();
     if (!std::filesystem::exists(found)) continue;
+    const std::string name = weakly_canonical(found.parent_path()).filename().string();
+    if (!value_of(given, "config").empty()) return {.name = name};
     // not finished, nor a folder of others with a file of that name
     const bool begins = asked / run == asked && !latest_checkpoint(asked) &&
                         std::filesystem::is_directory(asked / "checkpoints") &&
                         !std::filesystem::exists(asked / "summary.json") &&
                         value_of(given, "name").empty() && value_of(given, "seeds").empty() &&
                         value_of(given, "eval-only").empty();
-    return {found.string(), read_text(found, kMostJson),
-            begins ? found.parent_path().string() : ""};
+    return {found.string(), read_text(found, kMostJson), begins ? found.parent_path().string() : "",
+            name};
   }
   return {};
 }
@@ -95,7 +110,6 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
   OptionTable table = config.table();
   const std::string file = value_of(given, "config"), resume = value_of(given, "resume");
   const bool continues = !resume.empty() && resume != "auto" && run.anew.empty();
-  config.branches = continues && !value_of(given, "name").empty();
   if (!file.empty())
     apply_file(config, table, {file, read_text(file, kMostJson)});
   else if (!run.file.empty())
@@ -112,6 +126,7 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
     if (name == "set") config.flags.push_back(key);
     std::erase_if(config.sweep, [&](const SweepKey& swept) { return swept.key == key; });
   }
+  config.branches = continues && branches(config, given, run.name);
   if (const std::filesystem::path folder = run.anew; !folder.empty()) {
     config.resume = "auto";
     config.name = folder.filename().string();

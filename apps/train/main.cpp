@@ -228,7 +228,7 @@ int run(Communicator& world, int argc, char** argv) {
     options = read_run_options(flags);
   });
   options = {broadcast_text(world, options.file), broadcast_text(world, options.text),
-             broadcast_text(world, options.anew)};
+             broadcast_text(world, options.anew), broadcast_text(world, options.name)};
   run_collectively(world, [&] {
     configs = parse_train_configs(flags, options);
     if (world.rank() == 0) check_resume(configs.front());

@@ -54,7 +54,7 @@ class Run {
   /// The second part of it. UserError, which names an older checkpoint if only this one is damaged.
   void read_weights();
   /// Gives a branch its first checkpoint, that of the run which it continues, so that a kill before
-  /// the next one loses nothing.
+  /// the next one loses nothing, and the best one.
   void adopt_checkpoint();
   /// Prepares the source of batches and opens the tables of the run folder on rank 0.
   void open_tables();

@@ -371,11 +371,22 @@ void note_folder(const TrainConfig& config, const fs::path& run) {
 RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
   RunFolder run = located(config, ranks);
   const bool continues = !run.path.empty();
+  check(!config.eval_only || !config.resumes_last() || !config.pretrained.empty() ||
+            (continues && latest_checkpoint(run.path)),
+        "[resume] {} has no checkpoint to validate",
+        (continues ? run.path : base_of(config)).string());
   if (!continues) make_folder(run, config);
   if (!config.eval_only) {
-    run.lock = std::make_shared<FolderLock>(run.path);
-    // the last holder of the lock may have begun a run
-    if (!continues && !run.created) check_free(run.path);
+    try {
+      run.lock = std::make_shared<FolderLock>(run.path);
+    } catch (const UserError&) {
+      if (run.created) run.created->keep();  // another process trains there
+      throw;
+    }
+    if (!continues && !(run.created && fs::is_empty(run.path))) {  // or has done so
+      if (run.created) run.created->keep();
+      config.resumes_last() ? check_continues(run.path) : check_free(run.path);
+    }
     clear(run);
   }
   // after locking: the last holder of the lock may have added a checkpoint
@@ -383,8 +394,9 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
     run.checkpoint = named_checkpoint(config.resume);
   else
     take_checkpoint(run);
+  if (config.eval_only) return run;
   note_folder(config, run.path);
-  if (!config.branches || config.eval_only) return run;
+  if (!config.branches) return run;
   run.branched_from = run.checkpoint.string();
   for (const RunFile& file : kFiles) {
     const fs::path from = run.checkpoint.parent_path().parent_path() / file.name;

@@ -234,8 +234,12 @@ void Run::read_weights() {
 
 void Run::adopt_checkpoint() {
   if (!config_.branches) return;
-  const std::filesystem::path own = folder_.checkpoints() / folder_.checkpoint.filename();
-  if (!std::filesystem::exists(own)) link_checkpoint(folder_.checkpoint, own);
+  std::vector<std::filesystem::path> names{folder_.checkpoint.filename()};
+  if (config_.keep_best) names.emplace_back(best_name(at_.best_step));
+  for (const std::filesystem::path& name : names) {
+    const auto from = folder_.checkpoint.parent_path() / name, own = folder_.checkpoints() / name;
+    if (std::filesystem::exists(from) && !std::filesystem::exists(own)) link_checkpoint(from, own);
+  }
 }
 
 bool Run::can_capture_step() const {
@@ -276,6 +280,7 @@ void Run::open_tables() {
       const std::filesystem::path log = folder_.file("run.log");
       if (std::filesystem::is_symlink(log)) std::filesystem::remove(log);
       console_.log_to(log.string(), Console::Log::last);
+      adopt_checkpoint();
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
       remove_newer_gradients(folder_.gradients(), at_.step);
       if (config_.save_gradients > 0) std::filesystem::create_directories(folder_.gradients());
@@ -296,7 +301,6 @@ void Run::open_tables() {
       if (const int64_t last = metrics_csv_->last_kept(); last < at_.epoch)
         console_.line("{} has no rows of the epochs {} to {}", folder_.file("metrics.csv").string(),
                       last + 1, at_.epoch);
-      adopt_checkpoint();
     } catch (const Fault& fault) {
       refuse_folder(fault);
     }

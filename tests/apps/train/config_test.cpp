@@ -261,7 +261,7 @@ TEST(Config, AllreduceSetsTheSettingAndTheLastOneWins) {
 
 TEST(Config, ResumeReadsTheConfigurationOfTheRun) {
   const TempFolder folder;
-  const fs::path run = folder / "run", step = run / "checkpoints/step-00000001";
+  const fs::path run = folder / "run-s12", step = run / "checkpoints/step-00000001";
   fs::create_directories(step);
   put(step / "model.safetensors", "weights");
   put(run / "config.json", R"({"model": "lenet", "epochs": 3})");
@@ -270,6 +270,15 @@ TEST(Config, ResumeReadsTheConfigurationOfTheRun) {
     EXPECT_EQ(config.model, "lenet") << resume;
     EXPECT_EQ(config.epochs, 5);
     EXPECT_EQ(config.resume, resume.string());
+    // another name makes a branch, also that of a file
+    EXPECT_FALSE(config.branches);
+    for (const std::string name : {"run-s12", "run", "checkpoints", "run-s1", "other"}) {
+      const std::string file = put(folder / "c.json", fmt::format(R"({{"name": "{}"}})", name));
+      std::vector<std::string> flags{"--resume", resume.string(), "--config", file};
+      EXPECT_EQ(train_config(flags).branches, name != "run-s12" && name != "run") << name;
+      flags.emplace_back("--eval-only");
+      EXPECT_FALSE(train_config(flags).branches);
+    }
   }
 }
 

@@ -298,6 +298,8 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--name " + std::string(300, 'a'), "too long"},
       {"--seed 1 --seeds 1,2", "it excludes seed"},
       {"--eval-only --quiet --pretrained none", "it excludes quiet without --log"},
+      {"--eval-only --resume auto --name none --model mlp", "none has no checkpoint to validate"},
+      {"--model mlp --workers 2 --allreduce vendor", "this run's transport is threads"},
       {"stray", "stray"},
   };
   for (const Case& c : cases) {

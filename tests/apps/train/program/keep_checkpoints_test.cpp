@@ -68,6 +68,10 @@ TEST_F(KeepCheckpoints, TheBestByValidationStaysApartAndResumes) {
       train("b", "--keep-best --resume " + (folder_ / "a/checkpoints" / best).string());
   EXPECT_EQ(ended.code, 0) << ended.output;
   EXPECT_EQ(weights_hash(folder_ / "a"), weights_hash(folder_ / "b"));
+  EXPECT_TRUE(names("b").contains(best));
+  const std::string last = (folder_ / "a/checkpoints/step-00000030").string();
+  ASSERT_EQ(train("c", "--keep-best --epochs 6 --resume " + last).code, 0);
+  EXPECT_TRUE(names("c").contains(best));
 }
 
 }  // namespace
