@@ -83,6 +83,8 @@ class Communicator {
 
   /// Payload bytes this rank has sent so far.
   uint64_t bytes_sent() const { return bytes_sent_; }
+  /// Takes back bytes that a measurement has sent.
+  virtual void discount(uint64_t bytes) { bytes_sent_ -= bytes; }
   /// Messages this rank has sent so far.
   uint64_t messages_sent() const { return messages_sent_; }
 

@@ -17,6 +17,10 @@ class CommunicatorDecorator : public Communicator {
   void check_peers() const override { inner_.check_peers(); }
   HostId machine() const override { return inner_.machine(); }
   int gpu() const override { return inner_.gpu(); }
+  void discount(uint64_t bytes) override {
+    Communicator::discount(bytes);
+    inner_.discount(bytes);
+  }
 
  protected:
   /// `inner` outlives this.

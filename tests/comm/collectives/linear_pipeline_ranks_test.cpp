@@ -1,5 +1,6 @@
 // Linear pipelining with given, measured and wrong block sizes.
 
+#include "comm/collectives/half_messages.h"
 #include "tests/support/error_text.h"
 #include "tests/support/ranks/collectives.h"
 #include "tests/support/ranks/ranks.h"
@@ -59,20 +60,23 @@ TEST(LinearPipeline, SendsOneMessagePerBlockAndLink) {
     });
 }
 
-TEST(LinearPipeline, MeasuresTheLinkAtTheFirstCallOnly) {
+TEST(LinearPipeline, MeasuresTheLinkAtTheFirstCallOnlyAndCountsNoBytesOfIt) {
   for (int ranks : {2, 5})
-    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      std::vector<float> data(kLength), scratch(kLength);
-      const Allreduce lp = allreduces().find("linear_pipeline").value(collective_settings());
-      const auto bytes = [&] {
-        const MessageCounter traffic(comm);
-        lp(ctx, comm, data, scratch);
-        return traffic.sums(ctx, comm).bytes;
-      };
-      const uint64_t first = bytes(), second = bytes();
-      EXPECT_EQ(second, 2 * (comm.size() - 1) * 4 * kLength);
-      EXPECT_GT(first, second);
-    });
+    for (const ValueFormat format : {ValueFormat::f32, ValueFormat::bf16})
+      run_ranks(ranks, [format](Context& ctx, Communicator& comm) {
+        std::vector<float> data(kLength), scratch(kLength);
+        const Allreduce lp = with_messages_in(
+            format, allreduces().find("linear_pipeline").value(collective_settings()));
+        const auto traffic = [&] {
+          const MessageCounter counter(comm);
+          lp(ctx, comm, data, scratch);
+          return counter.sums(ctx, comm);
+        };
+        const auto first = traffic(), second = traffic();
+        EXPECT_EQ(first.bytes, 2 * (comm.size() - 1) * size_of(format) * kLength);
+        EXPECT_EQ(second.bytes, first.bytes);
+        EXPECT_GT(first.messages, second.messages);
+      });
 }
 
 TEST(LinearPipeline, AWrongSettingIsNamedInTheError) {
