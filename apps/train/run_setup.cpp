@@ -6,6 +6,7 @@
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
 #include "apps/train/tuning_cache.h"
+#include "comm/collectives/vendor.h"
 #include "engine/core/hash.h"
 #include "engine/core/registry.h"
 #include "engine/core/text.h"
@@ -142,6 +143,11 @@ void Run::plan() {
     if (comm_.rank() == 0 && !validates_only) start = starting_point();
   });
   const std::vector<std::string> unused = unused_options(ctx_, config_, data_, model_, ranks());
+  const bool sums =
+      !config_.eval_only && comm_.size() > 1 &&
+      std::ranges::count(config_.settings.unread({kSumCollective}), kSumCollective) == 0;
+  if (sums && allreduces().find(config_.settings.text(kSumCollective)).value.by_library)
+    vendor_of(comm_);
   Planner::Memory memory;
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
   const RunPlan plan = plan_run(config_, model_, memory, ranks(),

@@ -5,12 +5,7 @@
 
 #include "comm/collectives/collectives.h"
 
-namespace tw::vendor {
-namespace {
-
-constexpr const char* kName = "vendor";
-
-VendorCollectives& vendor_of(Communicator& comm) {
+tw::VendorCollectives& tw::vendor_of(Communicator& comm) {
   VendorCollectives* const vendor = comm.vendor();
   check(vendor != nullptr,
         "[vendor] a library's own collectives need all ranks of mpirun or of NCCL, without an "
@@ -18,6 +13,11 @@ VendorCollectives& vendor_of(Communicator& comm) {
         comm.transport());
   return *vendor;
 }
+
+namespace tw::vendor {
+namespace {
+
+constexpr const char* kName = "vendor";
 
 void vendor_broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
   const OperationScope operation(comm, kName);

@@ -18,4 +18,7 @@ class VendorCollectives {
   virtual void allreduce(Context& ctx, std::span<float> data) = 0;
 };
 
+/// Those of the transport; UserError where it has none.
+VendorCollectives& vendor_of(Communicator& comm);
+
 }  // namespace tw
