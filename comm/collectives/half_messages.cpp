@@ -50,7 +50,8 @@ class HalfCommunicator : public CommunicatorDecorator {
     return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
   }
   static Bytes room(const Context& ctx, Buffer& buffer, size_t bytes) {
-    buffer.grow(ctx.device(), bytes);
+    // chunks differ by a value, and freeing waits for kernels of all GPUs
+    if (buffer.bytes() < bytes) buffer.grow(ctx.device(), bytes + 64);
     return buffer.as<std::byte>().first(bytes);
   }
   Bytes narrowed(Context& ctx, ConstBytes out) {

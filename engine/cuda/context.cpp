@@ -105,10 +105,10 @@ void CudaHandles::synchronize() {
 
 std::byte* CudaHandles::pinned(size_t bytes) {
   if (pinned_in_use_) synchronize();
-  if (pinned_.bytes() < bytes)  // counts vary a little from step to step
-    pinned_ = Buffer::pinned(Device::cuda, bytes + bytes / 2);
+  if (pinned_.empty() || pinned_.back().bytes() < bytes)  // counts vary a little from step to step
+    pinned_.push_back(Buffer::pinned(Device::cuda, bytes + bytes / 2));
   pinned_in_use_ = true;
-  return pinned_.data();
+  return pinned_.back().data();
 }
 
 void CudaHandles::bind_thread() { cuda::expect(cudaSetDevice(device_), "device"); }

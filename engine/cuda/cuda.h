@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/core/buffer.h"
 #include "engine/core/context.h"
@@ -56,7 +57,7 @@ class CudaHandles : public DeviceHandles {
   Buffer cublas_workspace_;
   unsigned long long* result_ = nullptr;
   uint32_t* tickets_ = nullptr;
-  Buffer pinned_;
+  std::vector<Buffer> pinned_;  // those before the last stay: freeing waits for kernels of all GPUs
   bool pinned_in_use_ = false;
   uint64_t synchronizations_ = 0;
 };

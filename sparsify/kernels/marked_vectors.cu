@@ -219,12 +219,14 @@ std::span<const Search::Found> MarkedVectors::take(Context& ctx, std::span<const
     bytes += each.most * kEntry;
     blocks = std::max(blocks, marks_[each.vector].blocks());
   }
-  if (moved_.bytes() < bytes) moved_ = Buffer(Device::cuda, bytes + bytes / 2);
+  if (moved_.empty() || moved_.back().bytes() < bytes)
+    moved_.emplace_back(Device::cuda, bytes + bytes / 2);
+  std::byte* const results = moved_.back().data();
   const size_t warps = static_cast<size_t>(blocks) * kWarps;
   parts_.grow(Device::cuda, takes.size() * warps * sizeof(TakenCounts));
   Bodies<TakePass> bodies{};
   int phases = 0;
-  std::byte* entries = moved_.data() + head;
+  std::byte* entries = results + head;
   for (const Take& each : takes) {
     const int passes = each.search ? passes_for(each.resolution) : 0;
     phases = std::max(phases, passes + 2);
@@ -232,15 +234,14 @@ std::span<const Search::Found> MarkedVectors::take(Context& ctx, std::span<const
     bodies.add({marks_[each.vector], search(each.vector), each, passes,
                 parts_.as<TakenCounts>().data() + bodies.count * warps, indices,
                 reinterpret_cast<float*>(indices + each.most),
-                reinterpret_cast<Search::Found*>(moved_.data()) + bodies.count});
+                reinterpret_cast<Search::Found*>(results) + bodies.count});
     entries += each.most * kEntry;
   }
   run_phases(ctx, "select", phases, blocks, bodies);
 
   auto& handles = ctx.handles<CudaHandles>();
   std::byte* const host = handles.pinned(bytes);
-  expect(cudaMemcpyAsync(host, moved_.data(), bytes, cudaMemcpyDefault, handles.stream()),
-         "select");
+  expect(cudaMemcpyAsync(host, results, bytes, cudaMemcpyDefault, handles.stream()), "select");
   handles.synchronize();
   found_.resize(takes.size());
   std::memcpy(found_.data(), host, takes.size() * sizeof(Search::Found));

@@ -304,7 +304,8 @@ class MarkedVectors {
 
  private:
   std::vector<Marks> marks_;
-  Buffer counts_, slots_, found_on_device_, memory_, parts_, moved_;
+  Buffer counts_, slots_, found_on_device_, memory_, parts_;
+  std::vector<Buffer> moved_;  // those before the last stay: freeing waits for kernels of all GPUs
   std::vector<Search::Found> found_;
 };
 

@@ -21,10 +21,11 @@ std::span<float> floats(Bytes data) {
 }  // namespace
 
 /// Calls body with `data`, or with one block of it after the other, in memory that MPI can access.
-void MpiCollectives::within_reach(Context& ctx, Bytes data,
+/// Open MPI's non-blocking reductions cannot read that of a GPU (open-mpi/ompi issue 9845).
+void MpiCollectives::within_reach(Context& ctx, Bytes data, bool reduces,
                                   const std::function<void(Bytes)>& body) {
   if (!lies_on_device(ctx, data)) return body(data);
-  if (!takes_device_memory()) return staged_.in_blocks(ctx, data, body);
+  if (reduces || !takes_device_memory()) return staged_.in_blocks(ctx, data, body);
   ctx.synchronize();  // MPI does not wait for streams
   body(data);
 }
@@ -43,7 +44,7 @@ void MpiCollectives::in_parts(size_t n, const char* call, const Start& start) {
 }
 
 void MpiCollectives::broadcast(Context& ctx, int root, Bytes all) {
-  within_reach(ctx, all, [&](Bytes data) {
+  within_reach(ctx, all, false, [&](Bytes data) {
     in_parts(data.size(), "MPI_Ibcast", [&](size_t first, int count, MPI_Request* request) {
       return MPI_Ibcast(data.data() + first, count, MPI_BYTE, root, MPI_COMM_WORLD, request);
     });
@@ -52,7 +53,7 @@ void MpiCollectives::broadcast(Context& ctx, int root, Bytes all) {
 
 void MpiCollectives::reduce(Context& ctx, int root, std::span<float> all) {
   const bool here = comm_.rank() == root;
-  within_reach(ctx, std::as_writable_bytes(all), [&](Bytes data) {
+  within_reach(ctx, std::as_writable_bytes(all), true, [&](Bytes data) {
     const std::span<float> x = floats(data);
     in_parts(x.size(), "MPI_Ireduce", [&](size_t first, int count, MPI_Request* request) {
       float* part = x.data() + first;
@@ -63,7 +64,7 @@ void MpiCollectives::reduce(Context& ctx, int root, std::span<float> all) {
 }
 
 void MpiCollectives::allreduce(Context& ctx, std::span<float> all) {
-  within_reach(ctx, std::as_writable_bytes(all), [&](Bytes data) {
+  within_reach(ctx, std::as_writable_bytes(all), true, [&](Bytes data) {
     const std::span<float> x = floats(data);
     in_parts(x.size(), "MPI_Iallreduce", [&](size_t first, int count, MPI_Request* request) {
       return MPI_Iallreduce(MPI_IN_PLACE, x.data() + first, count, MPI_FLOAT, MPI_SUM,

@@ -16,7 +16,7 @@ class MpiCollectives : public VendorCollectives {
   void allreduce(Context& ctx, std::span<float> data) override;
 
  private:
-  void within_reach(Context& ctx, Bytes data, const std::function<void(Bytes)>& body);
+  void within_reach(Context& ctx, Bytes data, bool reduces, const std::function<void(Bytes)>& body);
   template <class Start>
   void in_parts(size_t n, const char* call, const Start& start);
 
