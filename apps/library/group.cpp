@@ -83,6 +83,7 @@ int thinwire_run_threads(int ranks, int (*body)(thinwire_group*, void*), void* u
       thinwire_group group(comm);
       last_error() = "[thinwire] the body of a thread ended with an error";
       if (const int code = body(&group, user); code != 0) throw BodyFailed(code, last_error());
+      check(group.reducers == 0, "[thinwire] the body of a thread left a reducer of its group");
     });
   });
 }

@@ -67,8 +67,9 @@ THINWIRE_API int thinwire_group_of_mpi(thinwire_group** group);
    on any of several ranks it does not return: it ends all processes. */
 THINWIRE_API int thinwire_finish_mpi(int* code);
 /* Runs body(group, user) on `ranks` threads of this process and waits for all. `body` returns 0, or
-   a code that ends the others; the group is freed behind it. Returns the first such code. A thread
-   that then goes on for longer than the timeout ends the process. */
+   a code that ends the others; the group is freed behind it, and a reducer that is left then is a
+   misuse. Returns the first such code. A thread that then goes on for longer than the timeout ends
+   the process. */
 THINWIRE_API int thinwire_run_threads(int ranks, int (*body)(thinwire_group* group, void* user),
                                       void* user);
 
@@ -101,7 +102,7 @@ typedef struct {
    residual_decay, density_of, ef21, momentum and nesterov (of a momentum before the selection),
    seed, threads_per_rank (1), and in "set" the settings of --set, such as {"wire.values": "bf16"};
    NULL: all defaults. Collective: a misuse on all ranks if their tensors or options differ, but for
-   threads_per_rank. */
+   threads_per_rank. An unknown option of one rank alone ends the wait of the others by timeout. */
 THINWIRE_API int thinwire_reducer_create(thinwire_group* group, const char* options,
                                          const thinwire_tensor* tensors, size_t count,
                                          thinwire_reducer** reducer);

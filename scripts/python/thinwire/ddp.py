@@ -117,7 +117,7 @@ class Mean:
                 "bytes_sent": self.bytes_sent}
 
     def load_state_dict(self, state):
-        self.reducer.load(state["reducer"].numpy().tobytes())
+        self.reducer.load(state["reducer"].cpu().numpy().tobytes())
         self.steps, self.epoch = state["steps"], state["epoch"]
         self.bytes_sent = state.get("bytes_sent", 0)
 

@@ -168,6 +168,19 @@ TEST(Library, ThreadsEndWithTheFirstCode) {
             THINWIRE_MISUSE);
 }
 
+TEST(Library, AReducerThatOutlivesItsThreadIsAMisuse) {
+  static thinwire_reducer* left = nullptr;
+  EXPECT_EQ(thinwire_run_threads(
+                1,
+                [](thinwire_group* group, void*) {
+                  const int64_t length = 4;
+                  const thinwire_tensor tensor{"weight", &length, 1};
+                  return thinwire_reducer_create(group, nullptr, &tensor, 1, &left);
+                },
+                nullptr),
+            THINWIRE_MISUSE);
+}
+
 TEST(Library, RefusesStatesOfOthers) {
   std::vector<std::vector<char>> states(2);
   on_threads(2, [&](thinwire_group* group) {
