@@ -93,7 +93,7 @@ class Journal:
         self.waiting.append(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {program_name()}: {text}\n")
         with contextlib.suppress(OSError):
             for path in [run / "run.log" for run in self.command.folders()[-1:]]:
-                if not self.log and path.exists():
+                if self.waiting[1:] and path.exists() and not (self.log or in_use(self.command)):
                     replace(path, "".join(self.waiting[:-1]).encode() + path.read_bytes())
                     del self.waiting[:-1]
                 self.log = open(path, "ab", buffering=0)  # noqa: SIM115

@@ -1,6 +1,8 @@
 """A command that starts `train`: its options, its run folders, and how it continues a run."""
 
+import glob
 import json
+import re
 from pathlib import Path
 
 from . import ProgramFailed, UserError, folder, told_by
@@ -18,7 +20,10 @@ class Command:
         resumed = self.flag("resume")
         self.resumed = resumed if resumed != "auto" else None  # a run folder or checkpoint
         self.file = self.read_file()
-        name = self.flag("name") or ("" if self.resumed else self.option("name"))
+        name = self.flag("name") or self.option("name")
+        run = run_of(self.resumed).resolve().name if self.resumed else ""
+        own = not self.flag("config") or re.fullmatch(re.escape(name or run) + r"(-s\d+)?", run)
+        name = "" if run and own and not self.flag("name") else name  # another one makes a branch
         if not name and self.sweeps:
             name = Path(self.flag("config")).stem
         if not name and not self.resumed:
@@ -28,11 +33,12 @@ class Command:
 
     def flag(self, name):
         """The value of an option among the words; None if it is not given."""
+        found = None  # the last one counts
         for word, following in zip(self.options, [*self.options[1:], None]):
             flag, equals, value = word.partition("=")
             if flag == f"--{name}":
-                return value if equals else following
-        return None
+                found = value if equals else following
+        return found
 
     def read_file(self):
         """The options of the file of --config, or else of the run that is continued."""
@@ -65,9 +71,12 @@ class Command:
 
     def folders(self):
         """The run folders that exist: one, or one for each seed and combination of a sweep."""
-        several = self.sweeps or self.option("seeds")
-        found = (self.folder.parent.glob(f"{self.folder.name}-*") if several else [self.folder])
-        return sorted(path for path in found if path.is_dir())
+        name, seeds = glob.escape(self.folder.name), self.option("seeds") or []
+        seeds = seeds.split(",") if isinstance(seeds, str) else seeds
+        names = ([f"{name}-{key}-*" for key in self.file["sweep"]] if self.sweeps else
+                 [f"{name}-s{seed}" for seed in seeds] or [name])
+        return sorted({path for one in names for path in self.folder.parent.glob(one)
+                       if path.is_dir()})
 
     @property
     def is_finished(self):

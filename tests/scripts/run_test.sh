@@ -147,6 +147,35 @@ refuses 'the command lacks {hostfile}' \
 refuses 'line 2: expected host, host:slots or host slots=N; found b c' \
   scripts/thinwire run --hosts <(printf 'a\nb c\n') -- train --name '{ranks}'
 
+PYTHONPATH=scripts python3 -B - "$work/commands" <<'PY'
+import fcntl, os, sys
+from pathlib import Path
+from run import Journal
+from runs.command import Command
+
+runs = Path(sys.argv[1])
+for name in ("night-s1", "night-s2", "night-gpu"):
+    (runs / name).mkdir(parents=True)
+to = ["--output-dir", sys.argv[1]]
+seeds = Command(["train", "--name", "day", "--name", "night", "--seeds", "1,2", *to])
+assert [path.name for path in seeds.folders()] == ["night-s1", "night-s2"], seeds.folders()
+# a name in the file of --config makes a branch, unless it is that of the run
+for name, folder in (("night", "night-s1"), ("night-s1", "night-s1"), ("branch", "branch")):
+    (runs / "c.json").write_text(f'{{"name": "{name}", "output_dir": "{runs}"}}')
+    (runs / "night-s1/config.json").write_text("{}")
+    command = Command(["train", "--config", str(runs / "c.json"), "--resume",
+                       str(seeds.folders()[0])])
+    assert command.folder == runs / folder, (name, command.folder)
+# a run that another process trains keeps its log
+fcntl.flock(os.open(runs / "night-gpu", os.O_RDONLY), fcntl.LOCK_EX)
+with open(runs / "night-gpu/run.log", "a") as log:
+    print("epoch 1", file=log, flush=True)
+    Journal(Command(["train", "--name", "night-gpu", *to])).line("start 1")
+    print("epoch 2", file=log)
+lines = (runs / "night-gpu/run.log").read_text().splitlines()
+assert lines[0] == "epoch 1" and lines[-1] == "epoch 2" and len(lines) == 3, lines
+PY
+
 # images, largest micro-batch, ranks: micro-batch and their number of each rank
 PYTHONPATH=scripts python3 - <<'PY'
 from runs.hosts import spread
