@@ -70,7 +70,7 @@ def seconds(result, steps, images, settings):
     other programs. Else from the given throughput, else from that of a few steps, or None."""
     name = result.row.home[-1]
     others = [read_json(folder / "repro.json") or {}
-              for folder in results(result.folder.parent, f"{name}-s*") if trained(folder)]
+              for folder in results(result.folder.parent, f"{name}-s[0-9]*") if trained(folder)]
     known = [notes["seconds"] for notes in others if notes.get("seconds")]
     if known:
         return min(known)

@@ -5,6 +5,7 @@ A record is an object with numbers and texts: one per training run, one per line
 """
 
 import collections
+import json
 import os
 import shlex
 import statistics
@@ -29,7 +30,8 @@ def flags(options):
     for key, value in options.items():
         flag = "--" + key.replace("_", "-")
         if key == "set":
-            words += [word for item in value.items() for word in ("--set", "=".join(item))]
+            words += [word for name, one in value.items() for word in (
+                "--set", f"{name}={one if isinstance(one, str) else json.dumps(one)}")]
         elif isinstance(value, bool):
             words.append(flag if value else f"{flag}=false")
         else:
@@ -107,6 +109,11 @@ def read_csv(path):
     return [{name: number(cell) for name, cell in zip(table.names, row)} for row in table.rows]
 
 
+def of_link(path):
+    """The lines of a table, of `advise` those of the link: it predicts for others, too."""
+    return [line for line in read_csv(path) if line.get("at_link", 1) == 1]
+
+
 def number(text):
     try:
         return float(text)
@@ -144,8 +151,7 @@ def of_training(folder):
 def of_table(row, path):
     """The lines of a program's table, with the options of the row and derived columns."""
     options = {key: number(value) for key, value in row.resolved.items() if key != "set"}
-    # `advise` also predicts for other bandwidths than the link's
-    records = [{**options, **line} for line in read_csv(path) if line.get("at_link", 1) == 1]
+    records = [{**options, **line} for line in of_link(path)]
     for record in records:
         if row.program == "advise" and "batch_size" in record:
             record["images_per_s"] = record["batch_size"] / record["iteration_seconds"]

@@ -50,7 +50,7 @@ def write(path, value):
 def trained(folder):
     """Whether a training run has reached its end."""
     summary = read_json(folder / "summary.json")
-    return summary is not None and summary["stopped"] is False
+    return summary is not None and summary.get("stopped") is False
 
 
 def finished(folder):

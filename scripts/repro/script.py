@@ -47,9 +47,13 @@ def resolve(given, seeds):
         given.data_dir = str(Path(given.data_dir).resolve())
         if not Path(given.data_dir).exists():
             raise ReproError(f"--data-dir {given.data_dir} does not exist")
-    if not shlex.split(given.launcher):
-        raise ReproError("--launcher is empty; expected threads, or a command that starts {P} "
-                         "processes")
+    try:
+        words = shlex.split(given.launcher)
+    except ValueError:  # no closing quotation
+        words = []
+    if not words:
+        raise ReproError(f"--launcher is {given.launcher or 'empty'}; expected threads, or a "
+                         "command that starts {P} processes")
     if given.images_per_s < 0:
         raise ReproError(f"--images-per-s is {given.images_per_s:g}; expected at least 0")
     if given.val_size is not None and given.val_size < 0:
@@ -105,13 +109,19 @@ def drawing(module):
         return None
 
 
+def every(results):
+    """Those of {plan: {row: results}}, of which none is of other options."""
+    found = [one for rows in results.values() for each in rows.values() for one in each]
+    for result in found:
+        result.check_options()
+    return found
+
+
 def run_missing(chosen, results, settings, outputs):
     """Runs what is not finished; returns the number of failures.
 
     After the results of a plan, outputs(name) writes what is made of them.
     """
-    for result in (one for name in chosen for each in results[name].values() for one in each):
-        result.check_options()
     failures, done = 0, set()
     for name in chosen:
         if skipped := programs.missing_data(results[name], settings):

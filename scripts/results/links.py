@@ -29,7 +29,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from repro import BIN, ROOT
-from repro.programs import read_csv
+from repro.programs import of_link, read_csv
 from runs import Fault, ProgramFailed, UserError, build, script, tables, told_by
 from runs.options import Parser
 

@@ -102,15 +102,16 @@ def start(given):
     for name, why in ({} if settings.methods else left_out).items():
         print(f"{name} is left out: {why}")
     stages, results = rows.plan(wanted, settings)
+    every = script.every(results)
     if settings.again:
-        run_again(results, settings)
+        run_again(every, settings)
     for each in results.values():
         if missing := programs.missing_data(each, settings):
             raise ReproError(missing)
     if settings.dry_run:
         print(estimate.report(stages, results, settings))
         return 0
-    check_commands(results, settings)
+    check_commands(every, settings)
     failures = script.run_missing(stages, results, settings, lambda name: None)
     show(settings, [settings.results])
     return 1 if failures else 0
@@ -128,33 +129,30 @@ def run_again(results, settings):
             continue
         folders |= {folder for entry in order.entries if entry.method in order.left_out
                     for folder in entry.folders}
-    for each in results.values():
-        for result in (one for seeds in each.values() for one in seeds):
-            result.again = result.folder in folders
+    for result in results:
+        result.again = result.folder in folders
 
 
 def check_commands(results, settings):
     """Tries the command of each method that is not finished, before hours of training."""
     tried = set()
-    for each in results.values():
-        for result in (one for seeds in each.values() for one in seeds):
-            result.check_options()
-            if result.row.label not in tried and not result.finished:
-                tried.add(result.row.label)
-                estimate.dry_run(tuple(programs.command(result.row, settings)))
+    for result in results:
+        if result.row.label not in tried and not result.finished:
+            tried.add(result.row.label)
+            estimate.dry_run(tuple(programs.command(result.row, settings)))
 
 
 def sections_of(folder, settings):
-    """[(link, ranking, what advise says, texts on what is missing)] of the folder of a model."""
+    """[(link, ranking, what advise says, why it says nothing)] of the folder of a model."""
     sections = []
     for link, heat in readings.race(folder).items():
-        advised = None
+        advised, failed = None, ""
         if heat.entries:
             try:
                 advised = advice.for_link(heat.folder, link, heat.entries, settings)
             except ProgramFailed as error:
-                heat.missing.append(f"{error}")
-        sections.append((link, ranking.Ranking(heat, settings.target), advised, heat.missing))
+                failed = f"{error}"
+        sections.append((link, ranking.Ranking(heat, settings.target), advised, failed))
     return sections
 
 
@@ -190,6 +188,8 @@ def draw(given):
         raise ReproError("draw needs matplotlib") from None
     if len(folders := folders_of(given)) > 1:
         raise ReproError(f"--model is one of {', '.join(one.name for one in folders)}")
+    if given.file.suffix != ".png":
+        raise ReproError(f"{given.file}: expected FILE.png, beside which FILE.svg is written")
     if given.link not in (race := readings.race(folders[0])):
         raise ReproError(f"no runs on {given.link}{nearest(given.link, race)}")
     found = {entry.method: entry

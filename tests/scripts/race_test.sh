@@ -105,7 +105,7 @@ python3 scripts/results/race.py run --config "$work/recipe.json" --ranks 2 --bin
 ends_by_sigterm $! "$slow/steps.csv" 10
 expect "$slow/summary.json" '"stopped": true'
 race show --bin "$work/none" >"$work/said"
-expect "$work/said" "Left out: \`dense-s1\` is not finished."
+expect "$work/said" "Left out: \`dense-s1\` (not finished)."
 race run "${two[@]}" >"$work/said"
 expect "$slow/summary.json" '"steps": 40'
 [[ $(starts "$slow") == 2 ]]

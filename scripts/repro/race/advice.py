@@ -105,8 +105,8 @@ def ask(options, settings):
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "advise.csv"
         told_by(settings.bin / "advise", *programs.flags(options), "--csv", table)
-        predictions = [line for line in programs.read_csv(table)
-                       if line["at_link"] == 1 and line["ranks"] == options["ranks"]]
+        predictions = [line for line in programs.of_link(table)
+                       if line["ranks"] == options["ranks"]]
     return Answer(options, runs.machine(), predictions)
 
 

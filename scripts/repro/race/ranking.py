@@ -39,7 +39,7 @@ class Ranking:
         found = {entry.method: "seconds left out" for entry in self.entries
                  if entry.method in self.left_out and entry.seconds(self.target) is not None}
         found |= {entry.method: "not trained" for entry in self.compared if not entry.trainings}
-        return found | dict.fromkeys(self.unfinished, "not finished")
+        return found | self.unfinished
 
     @property
     def winner(self):

@@ -21,6 +21,7 @@ from . import links
 from ..comparable import compute_of, speed, usual_compute
 from .rows import LEFT_OUT, steps_of
 
+ALIKE = ("epochs", "batch_size", "bn_stats", "val_size")  # in all trainings of a link
 MEASURED, ITERATIONS, UNTRAINED = "measured", "iterations", "iterations, not trained"
 
 
@@ -161,7 +162,7 @@ def with_compute(lines, steps, compute):
 
 
 def entries_of(folder, free, by_short_runs):
-    """(entries of a link, names of unfinished trainings); `free` are trainings without a link.
+    """(entries of a link, {unfinished training: why}); `free` are trainings without a link.
     by_short_runs: a method's short runs count rather than the seconds of its trainings."""
     trained = trainings_in(folder)
     shorts = finished_in(folder, "iterations/*/*-s*", lambda path: path.parent.name)
@@ -172,17 +173,29 @@ def entries_of(folder, free, by_short_runs):
               if name not in measured]
     started = set(results(folder, "*-s*"))
     finished = {one.folder for each in trained.values() for one in each}
-    return found, [path.name for path in sorted(started - finished)]
+    return found, {path.name: "not finished" for path in sorted(started - finished)}
+
+
+def check_alike(entries):
+    """Stops when trainings of a link differ in ALIKE, or those of a method in other options."""
+    seen = {}
+    for method, one in ((entry.method, each) for entry in entries for each in entry.trainings):
+        shared = {key: one.config.get(key) for key in ALIKE} | {"ranks": one.config["run"]["ranks"]}
+        for key, value in (("", shared), (method, {**one.notes["options"], "seed": None})):
+            folder, before = seen.setdefault(key, (one.folder, value))
+            if differ := [name for name in {**before, **value}
+                          if before.get(name) != value.get(name)]:
+                raise ReproError(f"{folder} and {one.folder} do not race: they differ in "
+                                 + ", ".join(differ))
 
 
 @dataclasses.dataclass
 class Heat:
-    """What was run on a link. `unfinished`: names of trainings; `missing`: texts on methods
-    without an entry; `compute`: seconds of forward and backward of a step, by machine."""
+    """What was run on a link. `unfinished`: why trainings, and methods, have no entry; `compute`:
+    seconds of forward and backward of a step, by machine."""
     folder: Path
     entries: list
-    unfinished: list
-    missing: list
+    unfinished: dict
     compute: dict
 
 
@@ -199,9 +212,10 @@ def race(folder):
                             for one in entry.speeds)
     found = {}
     for link, (entries, unfinished) in every.items():
+        check_alike(entries)
         counted = {entry: entry.count(compute) for entry in entries}
-        missing = [f"`{entry.method}` lacks the short run of a density"
-                   for entry, whole in counted.items() if not whole]
+        unfinished |= {entry.method: "lacks the short run of a density"
+                       for entry, whole in counted.items() if not whole}
         found[link] = Heat(by_link[link], [entry for entry, whole in counted.items() if whole],
-                           unfinished, missing, compute)
+                           unfinished, compute)
     return found

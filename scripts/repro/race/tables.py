@@ -74,7 +74,7 @@ def compute_text(rankings):
 
 
 def document(model, sections, target):
-    """Markdown; sections are (link, ranking, advised, missing)."""
+    """Markdown; sections are (link, ranking, advised, why it is not)."""
     every = [training for _, ranking, _, _ in sections for entry in ranking.entries
              for training in entry.trainings]
     parts = [f"## {model}: seconds to a validation top-1 of {100 * target:g} %"]
@@ -83,14 +83,15 @@ def document(model, sections, target):
     if text := compute_text(ranking for _, ranking, _, _ in sections):
         parts.append(text)
     head = [cell.format(target=f"{100 * target:g} %") for cell in HEAD]
-    for link, ranking, advised, missing in sections:
+    for link, ranking, advised, failed in sections:
         parts += [f"### {links.title(link)}", verdict.of_link(ranking, advised)]
         if ranking.entries:
             parts.append(markdown(head, [line(ranking, one) for one in ranking.entries]))
         if ranking.left_out:
             parts.append("Seconds left out: " + "; ".join(
                 f"`{method}` ({why})" for method, why in ranking.left_out.items()) + ".")
-        if missing := [*missing, *(f"`{name}` is not finished" for name in ranking.unfinished)]:
+        missing = [f"`{name}` ({why})" for name, why in ranking.unfinished.items()]
+        if missing := [failed] * bool(failed) + missing:
             parts.append("Left out: " + "; ".join(missing) + ".")
     return "\n\n".join(parts) + "\n"
 
