@@ -1,5 +1,5 @@
 # Shared by shell scripts: prints their help; changes to the root of the repository; defines
-# path_of, say, die, skip, environment, result, same_weights, train_once and quietly.
+# path_of, say, die, skip, environment, result, same_weights and quietly.
 # shellcheck shell=bash
 set -euo pipefail
 # --help prints the comment at the top of the script
@@ -41,12 +41,6 @@ same_weights() {
   local hash
   hash=$(result "$1" weights_hash)
   [[ -n $hash && $hash == "$(result "$2" weights_hash)" ]]
-}
-
-# train_once TRAIN FOLDER OPTION...: begins or continues the run of a folder, unless it is finished
-train_once() {
-  [[ $(result "$2" stopped) == False ]] ||
-    "$1" --output-dir "$(dirname "$2")" --name "$(basename "$2")" --resume auto "${@:3}"
 }
 
 # quietly COMMAND...: prints a line for each quarter of ninja's progress, and the rest of the output

@@ -12,7 +12,8 @@ out=$(path_of "${2:-$PWD/runs/gpu}")
 bin=$(path_of "${3:-$PWD/build/bin}")
 
 # run NAME OPTION...: runs it unless it is finished
-run() { train_once "$bin/train" "$out/$1" --device "$device" --data-dir "$data" "${@:2}"; }
+common=(--output-dir "$out" --resume auto --data-dir "$data")
+run() { "$bin/train" "${common[@]}" --device "$device" --name "$1" "${@:2}"; }
 
 alone=(--config configs/resnet20-cifar10.json --batch-size 128)
 device=cuda
