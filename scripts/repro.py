@@ -65,7 +65,7 @@ def run(given):
     chosen = {name: plans[name] for name in names}
     results = {name: {row.name: runs.results_of(row, settings) for row in plan.rows.values()}
                for name, plan in chosen.items()}
-    script.every(results)
+    script.checked(results)
     if given.action == "show":
         print("\n".join(tables.document(plan, results[name]) for name, plan in chosen.items()))
         print(tables.overview(chosen, results))

@@ -51,7 +51,7 @@ class HalfCommunicator : public CommunicatorDecorator {
   }
   static Bytes room(const Context& ctx, Buffer& buffer, size_t bytes) {
     // chunks differ by a value, and freeing waits for kernels of all GPUs
-    if (buffer.bytes() < bytes) buffer.grow(ctx.device(), bytes + 64);
+    buffer.grow(ctx.device(), buffer.bytes() < bytes ? bytes + 64 : bytes);
     return buffer.as<std::byte>().first(bytes);
   }
   Bytes narrowed(Context& ctx, ConstBytes out) {

@@ -109,8 +109,8 @@ def drawing(module):
         return None
 
 
-def every(results):
-    """Those of {plan: {row: results}}, of which none is of other options."""
+def checked(results):
+    """Those of {plan: {row: results}}. Stops when one is of other options."""
     found = [one for rows in results.values() for each in rows.values() for one in each]
     for result in found:
         result.check_options()

@@ -102,7 +102,7 @@ def start(given):
     for name, why in ({} if settings.methods else left_out).items():
         print(f"{name} is left out: {why}")
     stages, results = rows.plan(wanted, settings)
-    every = script.every(results)
+    every = script.checked(results)
     if settings.again:
         run_again(every, settings)
     for each in results.values():
