@@ -9,7 +9,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from runs.figures import COLOURS, PHASE_COLOURS, STYLE, label_bytes, write_picture
 from runs.kept import exists
@@ -102,9 +102,8 @@ def scale_log(axes):
     least, most = axes.dataLim.minposy, axes.dataLim.y1
     if most < 1000 * least:
         digits = (1, 2, 3, 5, 7) if most < 10 * least else (1, 2, 5)
-        axes.yaxis.set_major_locator(LogLocator(subs=digits))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set(major_locator=LogLocator(subs=digits), major_formatter="{x:g}",
+                       minor_locator=NullLocator())
 
 
 def scale_axes(axes, panel):
@@ -114,8 +113,7 @@ def scale_axes(axes, panel):
         axes.set_ylim(0, 1.05 * axes.dataLim.y1)
     if panel.xlabel == "ranks":
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set(major_formatter="{x:g}", minor_locator=NullLocator())
     elif "x" in panel.log:
         axes.set_xscale("log")
     if panel.x in ("epoch", "step"):
@@ -159,14 +157,18 @@ def draw_legend(axes, strip, columns, key=lambda _label: 0):
                      ncols=next(fitting, 1))
 
 
-def panels(plan, results):
-    """A grid of panels with one legend below them. Rows whose seconds may not be compared are not
-    in panels by time, and these need two rows."""
+def timed_rows(results):
+    """The rows whose seconds may be compared; none where a single one is left."""
     left_out = left_out_rows(results)
     timed = {name: each for name, each in results.items() if name not in left_out}
-    drawn = [(panel, timed if panel.x == SECONDS else results) for panel in plan.panels
-             if panel.x != SECONDS or not left_out or len(timed) > 1]
-    drawn = [(panel, rows) for panel, rows in drawn
+    return timed if not left_out or len(timed) > 1 else {}
+
+
+def panels(plan, results):
+    """A grid of panels with one legend below them, those by time with rows of timed_rows()."""
+    timed = timed_rows(results)
+    drawn = [(panel, rows) for panel in plan.panels
+             for rows in [timed if panel.x == SECONDS else results]
              if any(seeds_of(curve, panel, rows) for curve in panel.curves)]
     columns = plan.columns
     if len(drawn) < len(plan.panels):
@@ -201,9 +203,7 @@ def ratios(plan, results):
                 ("k/d, bound of Rand-k", [value**0.5 for value in bound], "--"))):
             axes.plot(epochs, [1 - value for value in values], style, color=colour, label=name,
                       marker="o" if len(epochs) < 30 else None)
-        axes.set_title(label)
-        axes.set_xlabel("epoch")
-        axes.set_ylabel("1 - ||u - S(u)||² / ||u||²")
+        axes.set(title=label, xlabel="epoch", ylabel="1 - ||u - S(u)||² / ||u||²")
         scale_log(axes)  # the ratios themselves are too near to 1 to be told apart
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     draw_legend(every, strip, 4)
@@ -250,23 +250,27 @@ def histograms(plan, results):
                       color=plt.get_cmap("viridis")(i / len(shown)), label=f"epoch {epoch:.0f}")
         normal = [(x / 20, statistics.NormalDist().pdf(x / 20)) for x in range(-80, 81)]
         axes.plot(*zip(*normal), "--", linewidth=1.3, color="#888888", label="normal")
-        axes.set_yscale("log")
-        axes.set_ylim(1e-4, 2 * axes.dataLim.y1)
-        axes.set_xlim(-6.3, 6.3)
-        axes.set_title(label)
-        axes.set_xlabel("value / standard deviation")
-        axes.set_ylabel("density")
+        axes.set(title=label, xlabel="value / standard deviation", ylabel="density", yscale="log",
+                 xlim=(-6.3, 6.3), ylim=(1e-4, 2 * axes.dataLim.y1))
     draw_legend(every, strip, 7, key=lambda label: (label == "normal", len(label), label))
     return figure
 
 
-def seeds_text(results):
-    """Which seeds the curves of trainings are of; empty without trainings."""
-    seeds = sorted({result.seed for each in results.values() for result in each
-                    if result.row.seeded and result.finished})
-    named = ", ".join(map(str, seeds))
-    return (f"Means of seeds {named}; bands from the lowest to the highest." if len(seeds) > 1
-            else f"Seed {named}." * len(seeds))
+def seeds_text(plan, results):
+    """Which seeds the curves of trainings are of, and which rows panels by time lack; empty without
+    trainings."""
+    seeds = {plan.rows[name].label: ", ".join(map(str, found)) for name, each in results.items()
+             if (found := sorted(one.seed for one in each if one.row.seeded and one.finished))}
+    if not seeds:
+        return ""
+    usual, timed = statistics.mode(seeds.values()), timed_rows(results)
+    few = "; ".join(f"{label}: seed {named}" for label, named in seeds.items() if named != usual)
+    text = f"{'Means of seeds' if ',' in usual else 'Seed'} {usual}{few and f' ({few})'}"
+    text += "; bands from the lowest to the highest." if "," in "".join(seeds.values()) else "."
+    lacking = seeds.keys() - {plan.rows[name].label for name in timed}
+    if timed and lacking and any(panel.x == SECONDS for panel in plan.panels):
+        text += f" Panels by time lack {'; '.join(sorted(lacking))}: of another speed or machine."
+    return text
 
 
 def note(figure, text):
@@ -289,5 +293,5 @@ def save(plan, results, path):
         figure = draw(plan, results)
         figure.suptitle(f"{plan.claim.id}: {plan.claim.title} (scale {plan.scale})", x=0.01,
                         ha="left", fontsize=12, fontweight="bold")
-        note(figure, f"{plan.note} {seeds_text(results)}".strip())
+        note(figure, f"{plan.note} {seeds_text(plan, results)}".strip())
         write(figure, path)

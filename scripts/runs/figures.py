@@ -171,8 +171,7 @@ def draw(units):
                           (by_seconds, "Top-1 by training time", "seconds"),
                           (sent, "Entries sent / k", "epoch"),
                           (phases, "Time of an epoch by phase", "seconds; exchange with waiting")]:
-        axes.set_title(name)
-        axes.set_xlabel(x)
+        axes.set(title=name, xlabel=x)
         if x == "epoch" and max((max(one.get_xdata(), default=0) for one in axes.lines),
                                 default=0) >= 1:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -236,14 +235,11 @@ def draw_advice(predictions):
             axes.axvline(at_link, color="black", linewidth=0.8)
             axes.annotate("link", (at_link, 0.02), xycoords=("data", "axes fraction"),
                           xytext=(3, 0), textcoords="offset points", fontsize=8)
-        axes.set_title(f"{ranks} rank{'' if ranks == 1 else 's'}")
-        axes.set_xlabel("Gbit/s")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
-        axes.yaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.set(title=f"{ranks} rank{'' if ranks == 1 else 's'}", xlabel="Gbit/s", xscale="log",
+                 yscale="log")
+        axes.xaxis.set(major_formatter="{x:g}")
+        axes.yaxis.set(minor_locator=LogLocator(subs=(2, 5)), major_formatter="{x:g}",
+                       minor_formatter="{x:g}")
         axes.legend(fontsize=7, ncols=2, handlelength=3.5, loc="upper left",
                     bbox_to_anchor=(0, -0.12))
     for axes in list(grid.flat)[len(panels):]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from repro import figures
 from repro.claims import Curve, Panel
+from repro.comparable import Speed
 from repro.figures import plt
 
 
@@ -43,8 +44,7 @@ with tempfile.TemporaryDirectory() as folder:
     results = {}
     for row, scales in (("topk", {"histograms": 1, "residual_histograms": 8}),
                         ("dense", {"histograms": 1})):
-        run = Path(folder) / row
-        run.mkdir()
+        (run := Path(folder) / row).mkdir()
         for table, scale in scales.items():
             normal = [(i / 8, 10000 * 2.718281828 ** (-i * i / 128)) for i in range(-32, 32)]
             (run / f"{table}.csv").write_text("epoch,low,high,count\n" + "".join(
@@ -52,12 +52,10 @@ with tempfile.TemporaryDirectory() as folder:
         results[row] = [SimpleNamespace(finished=True, folder=run)]
     plan = SimpleNamespace(rows={row: SimpleNamespace(label=f"{row}: u") for row in results})
     drawn = figures.histograms(plan, results).axes[:-1]
-titles = [axes.get_title(loc) for axes in drawn for loc in ("left", "center")]
-expected = ["topk: u", "topk: residual alone", "dense: u"]  # those of a row beside each other
-assert [title for title in titles if title] == expected, titles
+titles = [title for axes in drawn for loc in ("left", "center") if (title := axes.get_title(loc))]
+assert titles == ["topk: u", "topk: residual alone", "dense: u"], titles  # by row
 for axes in drawn:
-    top = max(axes.get_lines()[0].get_ydata())
-    assert abs(top - 0.4) < 0.02, top  # that of a normal distribution of deviation 1
+    assert abs(max(axes.get_lines()[0].get_ydata()) - 0.4) < 0.02  # as in a normal distribution
 
 # bars of shares: each curve begins where the one before it ends, and all end at 1
 shares = Panel("", "model", "", "", "", [Curve(name, points={"a": a, "b": b}) for name, a, b in
@@ -80,8 +78,16 @@ for names in (["a", "b"], ["a"], []):
     axes = figures.panels(SimpleNamespace(panels=wanted, columns=3), {}).axes[:-1]
     assert [one.get_title() or one.get_title("left") for one in axes] == names, names
 
-for seeds, noted in (([], ""), ([1, 3], "Seed 1."), ([2, 3, 1], "Means of seeds 1, 2; bands")):
-    ran = [SimpleNamespace(seed=seed, finished=seed < 3, row=SimpleNamespace(seeded=True))
-           for seed in seeds]
-    assert figures.seeds_text({"a": ran}).startswith(noted), (seeds, noted)
+row = SimpleNamespace(seeded=True, resolved={})
+plan = SimpleNamespace(rows={name: SimpleNamespace(label=name) for name in "abc"},
+                       panels=[SimpleNamespace(x=figures.SECONDS)])
+BANDS = "; bands from the lowest to the highest."
+for each, speeds, noted in (
+        ([[]], [1], ""), ([[1, 3]], [1], "Seed 1."), ([[1], [1]], [1, 2], "Seed 1."),
+        ([[2, 3, 1]], [1], f"Means of seeds 1, 2{BANDS}"),
+        ([[1], [1], [2, 1]], [1] * 3, f"Seed 1 (c: seed 1, 2){BANDS}"),
+        ([[1]] * 3, [1, 2, 1], "Seed 1. Panels by time lack b: of another speed or machine.")):
+    ran = {name: [SimpleNamespace(seed=seed, finished=seed < 3, row=row, speed=Speed("x", speed))
+                  for seed in seeds] for name, seeds, speed in zip("abc", each, speeds)}
+    assert figures.seeds_text(plan, ran) == noted, (figures.seeds_text(plan, ran), noted)
 PY
