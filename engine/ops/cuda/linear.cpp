@@ -1,5 +1,5 @@
-// Linear on cuBLAS. Row-major matrices are column-major ones transposed, so y = x w' is computed as
-// y' = w x'. The products run in x's dtype and sum in fp32; a dy of another dtype is converted.
+// Linear on cuBLAS. Row-major matrices are column-major ones transposed: y = x w' is y' = w x'.
+// Products in x's dtype sum in fp32 (cuBLAS may add parts of a dx in bf16); dy is converted to it.
 #include "engine/ops/linear.h"
 
 #include <algorithm>
