@@ -15,7 +15,7 @@ from pathlib import Path
 
 from repro import ROOT, SCALES, ReproError
 from repro import claims, estimate, programs, runs, script, tables
-
+from runs import kept
 
 ACTIONS = ("list", "run", "show", "keep")
 
@@ -60,9 +60,10 @@ def run(given):
     if given.action == "run" and not given.what:
         raise ReproError("run what? a claim, a paper or all; repro.py list names them")
     settings = settings_of(given)
-    names = claims.chosen(known, given.what or "all")
+    if given.action == "show" and not kept.results(settings.output):
+        raise ReproError(f"no runs in {settings.output}")
     plans = claims.plans(known, given.scale)
-    chosen = {name: plans[name] for name in names}
+    chosen = {name: plans[name] for name in claims.chosen(known, given.what or "all")}
     results = {name: {row.name: runs.results_of(row, settings) for row in plan.rows.values()}
                for name, plan in chosen.items()}
     script.checked(results)
@@ -82,11 +83,10 @@ def run(given):
     figures = script.drawing("repro.figures")
 
     def write_outputs(name):
-        plan = chosen[name]
-        tables.write(settings.tables, name, tables.document(plan, results[name]),
-                     tables.rows_of(plan, results[name]))
-        if plan.tested and figures:
-            figures.save(plan, results[name], settings.tables / name)
+        both = chosen[name], results[name]
+        tables.write(settings.tables, name, tables.document(*both), tables.rows_of(*both))
+        if chosen[name].tested and figures:
+            figures.save(*both, settings.tables / name)
 
     failures = script.run_missing(chosen, wanted, settings, write_outputs)
     print("\n" + tables.overview(chosen, results))

@@ -50,7 +50,7 @@ says one "$work/link" list
 says one "$thinwire" compare runs/one runs/threads
 says report.html "$thinwire" report runs/one runs/threads -o report.html
 says claim "$thinwire" repro list
-refuses 'no runs in' "$thinwire" race show --output-dir none
+for one in race repro; do refuses 'no runs in' "$thinwire" "$one" show --output-dir none; done
 if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib'; then
   says curves.png "$thinwire" plot runs/one -o curves.png
   [[ -s curves.png ]] || fail "no curves.png"
