@@ -22,34 +22,32 @@ LayerPtr alexnet(ParameterArena& arena, const ModelSpec& spec) {
   check(stages(spec.image[0]) == 6 && stages(spec.image[1]) == 6,
         "[alexnet] images are {}; expected (224, 224, C)", spec.image);
   auto net = std::make_unique<Sequential>();
-  const auto conv = [&](const char* name, int64_t in, int64_t out, int64_t kernel, int64_t stride,
-                        int64_t padding) {
-    net->add<Conv2d>(arena, {.name = name,
-                             .in = in,
-                             .out = out,
-                             .kernel = kernel,
-                             .stride = stride,
-                             .padding = padding,
-                             .bias = true});
+  const auto conv = [&](Conv2d::Options options) {
+    options.bias = true;
+    net->add<Conv2d>(arena, options);
     net->add<Relu>();
   };
+  const auto linear = [&](Linear::Options options) {
+    options.deviation = 0.01f;  // with that of He et al. the first loss of ten classes is 15
+    net->add<Linear>(arena, options);
+  };
   const Pool::Options overlapping{.kernel = 3, .stride = 2};
-  conv("features.0", spec.image[2], 64, 11, 4, 2);
+  const int64_t in = spec.image[2];
+  conv({.name = "features.0", .in = in, .out = 64, .kernel = 11, .stride = 4, .padding = 2});
   net->add<Pool>(overlapping);
-  conv("features.3", 64, 192, 5, 1, 2);
+  conv({.name = "features.3", .in = 64, .out = 192, .kernel = 5, .padding = 2});
   net->add<Pool>(overlapping);
-  conv("features.6", 192, 384, 3, 1, 1);
-  conv("features.8", 384, 256, 3, 1, 1);
-  conv("features.10", 256, 256, 3, 1, 1);
+  conv({.name = "features.6", .in = 192, .out = 384});
+  conv({.name = "features.8", .in = 384, .out = 256});
+  conv({.name = "features.10", .in = 256, .out = 256});
   net->add<Pool>(overlapping);
   net->add<Dropout>({.rate = 0.5f, .stream = 0});
-  net->add<Linear>(arena, {.name = "classifier.1", .in = {6, 6, 256}, .out = 4096});
+  linear({.name = "classifier.1", .in = {6, 6, 256}, .out = 4096});
   net->add<Relu>();
   net->add<Dropout>({.rate = 0.5f, .stream = 1});
-  net->add<Linear>(arena, {.name = "classifier.4", .in = {4096}, .out = 4096});
+  linear({.name = "classifier.4", .in = {4096}, .out = 4096});
   net->add<Relu>();
-  net->add<Linear>(arena,
-                   {.name = "classifier.6", .in = {4096}, .out = spec.classes, .logits = true});
+  linear({.name = "classifier.6", .in = {4096}, .out = spec.classes, .logits = true});
   return net;
 }
 

@@ -34,9 +34,10 @@ TEST(NetworkFor, IsTheNetworkThatIsBuilt) {
   EXPECT_EQ(parameters("vgg16_cifar", photographs), 15'236'136u);
 }
 
-TEST(Vgg, LinearLayersBeginWithTheDeviationOfTorchvision) {
-  for (const auto& [name, image] : {std::pair("vgg16_cifar", kSmall), {"vgg16_imagenet", kLarge}}) {
-    const Model model(name, {.image = image});
+TEST(VggAndAlexNet, LinearLayersBeginWithASmallDeviation) {
+  for (const auto& [name, size] :
+       {std::pair("vgg16", kSmall), {"vgg16", kLarge}, {"alexnet", kLarge}}) {
+    const Model model(name, {.image = size});
     for (const Parameter& p : model.arena().parameters()) {
       const bool linear = p.name.starts_with("classifier") && p.name.ends_with(".weight");
       EXPECT_EQ(p.deviation == 0.01f, linear) << p.name;
