@@ -28,24 +28,13 @@ def dry_run(words):
         raise ReproError(error) from None
 
 
-def without_link(words):
-    """A command without its link, which changes neither steps nor bytes."""
-    if "--link" not in words:
-        return tuple(words)
-    at = words.index("--link")
-    return (*words[:at], *words[at + 2:])
-
-
 def plan_of(row, settings):
-    """The plan of a training run without its link."""
-    return dry_run(without_link(programs.command(row, settings)))
-
-
-def of_training(row, settings):
-    """(epochs, steps, bytes, images) of a training run."""
-    plan = plan_of(row, settings)
-    images = plan["ranks"] * plan["batch_size"] * plan["accumulate"]  # of a step
-    return plan["epochs"], plan["steps"], plan["bytes_sent"], plan["steps"] * images
+    """The plan of a training run without its link, which changes neither steps nor bytes."""
+    words = programs.command(row, settings)
+    if "--link" in words:
+        at = words.index("--link")
+        del words[at:at + 2]
+    return dry_run(tuple(words))
 
 
 @functools.cache
@@ -95,7 +84,9 @@ def line(result, settings):
     head = "/".join(row.home) + (f" seed {result.seed}" if row.seeded else "")
     if not row.seeded:
         return f"{head}: seconds unknown\n    {told}", 0, None
-    epochs, steps, sent, images = of_training(row, settings)
+    plan = plan_of(row, settings)
+    epochs, steps, sent = plan["epochs"], plan["steps"], plan["bytes_sent"]
+    images = steps * plan["ranks"] * plan["batch_size"] * plan["accumulate"]
     known = seconds(result, steps, images, settings)
     time = f"about {known:.0f} s" if known else "seconds unknown"
     return (f"{head}: P = {row.resolved.get('workers', 1)}, {epochs} epoch{'s' * (epochs != 1)}, "

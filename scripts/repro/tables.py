@@ -65,15 +65,11 @@ def left_out_text(results):
 
 def runs_of(results):
     """(head, lines): where each training ran, if they differ in it; else None."""
-    lines = []
-    for each in results.values():
-        for result in each:
-            if result.row.seeded and result.finished:
-                config = read_json(result.folder / "config.json") or {}
-                commit = build.of_notes(result.notes)["commit"]
-                lines.append([result.row.label, str(result.seed),
-                              machine_text(result.notes["machine"]), commit,
-                              config.get("precision", "–")])
+    lines = [[result.row.label, str(result.seed), machine_text(result.notes["machine"]),
+              build.of_notes(result.notes)["commit"],
+              (read_json(result.folder / "config.json") or {}).get("precision", "–")]
+             for each in results.values() for result in each
+             if result.row.seeded and result.finished]
     differ = len({tuple(line[2:]) for line in lines}) > 1
     return (["run", "seed", "machine", "commit", "precision"], lines) if differ else None
 

@@ -52,8 +52,7 @@ def verdict(plan, results):
                                  if plan.applies(rule)} - {""}))
     if done < len(every):
         return UNTESTED, f"{done} of {len(every)} runs finished"
-    open_rules = sum(outcome not in (HOLDS, NOT) for outcome in outcomes)
-    if open_rules:
+    if open_rules := sum(outcome not in (HOLDS, NOT) for outcome in outcomes):
         return UNTESTED, f"{open_rules} of {len(outcomes)} rules are not judged"
     failed = outcomes.count(NOT)
     reason = f"{len(outcomes) - failed} of {len(outcomes)} rules hold; {kinds}"

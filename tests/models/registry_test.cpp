@@ -35,8 +35,7 @@ TEST(NetworkFor, IsTheNetworkThatIsBuilt) {
 }
 
 TEST(VggAndAlexNet, LinearLayersBeginWithASmallDeviation) {
-  for (const auto& [name, size] :
-       {std::pair("vgg16", kSmall), {"vgg16", kLarge}, {"alexnet", kLarge}}) {
+  for (auto [name, size] : {std::pair("vgg16", kSmall), {"vgg16", kLarge}, {"alexnet", kLarge}}) {
     const Model model(name, {.image = size});
     for (const Parameter& p : model.arena().parameters()) {
       const bool linear = p.name.starts_with("classifier") && p.name.ends_with(".weight");

@@ -85,9 +85,8 @@ class Entry:
     @functools.cached_property
     def speeds(self):
         """Of the runs that the seconds are from."""
-        every = [(short.notes, timed_steps(short)) for short in self.shorts]
-        return ([speed(notes, lines, len(lines)) for notes, lines in every]
-                or [one.speed for one in self.trainings])
+        return ([speed(short.notes, lines, len(lines)) for short in self.shorts
+                 for lines in [timed_steps(short)]] or [one.speed for one in self.trainings])
 
     def count(self, compute):
         """Counts the seconds compute[machine] for forward and backward of a step. False if the
