@@ -60,7 +60,7 @@ def run(given):
     if given.action == "run" and not given.what:
         raise ReproError("run what? a claim, a paper or all; repro.py list names them")
     settings = settings_of(given)
-    if given.action == "show" and not kept.results(settings.output):
+    if given.action == "show" and not any(kept.results(settings.output / one) for one in SCALES):
         raise ReproError(f"no runs in {settings.output}")
     plans = claims.plans(known, given.scale)
     chosen = {name: plans[name] for name in claims.chosen(known, given.what or "all")}

@@ -1,4 +1,4 @@
-"""Whose seconds may be compared: methods that ran on one machine, at one speed of computation."""
+"""Whose seconds may be compared: methods that ran on one machine, at one steady speed."""
 
 import collections
 import dataclasses
@@ -13,6 +13,7 @@ class Speed:
     """Where a run was timed, and its seconds of forward and backward a step."""
     machine: str
     compute: float
+    slowest: float = 1  # those of its slowest epoch over those of its fastest
 
 
 def machine_text(machine):
@@ -24,18 +25,30 @@ def compute_of(lines, steps):
     return sum(line["sec_forward"] + line["sec_backward"] for line in lines) / max(1, steps)
 
 
-def speed(notes, lines, steps):
-    return Speed(machine_text(notes["machine"]), compute_of(lines, steps))
+def speed(notes, lines, steps, steps_of_lines=()):
+    """The Speed of a run, from the lines of a table of so many steps, and of epochs if it is given
+    how many each has."""
+    each = [compute_of([line], own) for line, own in zip(lines, steps_of_lines)]
+    slowest = max(each) / min(each) if each and min(each) else 1
+    return Speed(machine_text(notes["machine"]), compute_of(lines, steps), slowest)
 
 
 def left_out_rows(results):
     """{row: why its seconds are not compared} of the finished trainings of a claim; the rows of
     each network by themselves."""
-    groups = collections.defaultdict(dict)
+    groups, reasons = collections.defaultdict(dict), {}
     for name, each in results.items():
         if speeds := [one.speed for one in each if one.row.seeded and one.finished]:
             groups[each[0].row.resolved.get("model")][name] = speeds
-    return {name: why for group in groups.values() for name, why in left_out(group).items()}
+    for group in groups.values():
+        found = {name: f"its slowest epoch computed for {slowest:.3g} times its fastest"
+                 for name, speeds in group.items()
+                 if (slowest := max(one.slowest for one in speeds)) > 1 + APART}
+        found |= left_out({name: group[name] for name in group if name not in found})
+        if len(group) - len(found) == 1 < len(group):
+            found |= {name: "no other row compares" for name in group if name not in found}
+        reasons |= found
+    return reasons
 
 
 def usual_compute(speeds):

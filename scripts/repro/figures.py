@@ -157,16 +157,11 @@ def draw_legend(axes, strip, columns, key=lambda _label: 0):
                      ncols=next(fitting, 1))
 
 
-def timed_rows(results):
-    """The rows whose seconds may be compared; none where a single one is left."""
+def panels(plan, results):
+    """A grid of panels with one legend below them. Rows whose seconds may not be compared are not
+    in panels by time."""
     left_out = left_out_rows(results)
     timed = {name: each for name, each in results.items() if name not in left_out}
-    return timed if not left_out or len(timed) > 1 else {}
-
-
-def panels(plan, results):
-    """A grid of panels with one legend below them, those by time with rows of timed_rows()."""
-    timed = timed_rows(results)
     drawn = [(panel, rows) for panel in plan.panels
              for rows in [timed if panel.x == SECONDS else results]
              if any(seeds_of(curve, panel, rows) for curve in panel.curves)]
@@ -259,17 +254,21 @@ def histograms(plan, results):
 def seeds_text(plan, results):
     """Which seeds the curves of trainings are of, and which rows panels by time lack; empty without
     trainings."""
-    seeds = {plan.rows[name].label: ", ".join(map(str, found)) for name, each in results.items()
-             if (found := sorted(one.seed for one in each if one.row.seeded and one.finished))}
+    every = {plan.rows[name].label: sorted(one.seed for one in each if one.row.seeded
+                                           and one.finished) for name, each in results.items()}
+    seeds = {label: f"seed{'s' * (len(each) > 1)} {', '.join(map(str, each))}"
+             for label, each in every.items() if each}
     if not seeds:
         return ""
-    usual, timed = statistics.mode(seeds.values()), timed_rows(results)
-    few = "; ".join(f"{label}: seed {named}" for label, named in seeds.items() if named != usual)
-    text = f"{'Means of seeds' if ',' in usual else 'Seed'} {usual}{few and f' ({few})'}"
-    text += "; bands from the lowest to the highest." if "," in "".join(seeds.values()) else "."
-    lacking = seeds.keys() - {plan.rows[name].label for name in timed}
-    if timed and lacking and any(panel.x == SECONDS for panel in plan.panels):
-        text += f" Panels by time lack {'; '.join(sorted(lacking))}: of another speed or machine."
+    usual = statistics.mode(seeds.values())
+    others = "; ".join(f"{label}: {named}" for label, named in seeds.items() if named != usual)
+    text = f"Means of {usual}" if "," in usual else usual.capitalize()
+    text += f" ({others})" * bool(others)
+    text += "; bands from the lowest to the highest." if "," in text else "."
+    lacking = [plan.rows[name].label for name in left_out_rows(results)]
+    by_time = plan.claim.figure == "panels" and any(panel.x == SECONDS for panel in plan.panels)
+    if by_time and 0 < len(lacking) < len(seeds):
+        text += f" Panels by time lack {'; '.join(lacking)}: their seconds do not compare."
     return text
 
 

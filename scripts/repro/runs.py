@@ -89,7 +89,8 @@ class Folder:
     @functools.cached_property
     def speed(self):
         """Machine and seconds of forward and backward of a finished training run."""
-        return comparable.speed(self.notes, self.epochs, self.records[0]["steps"])
+        return comparable.speed(self.notes, self.epochs, self.records[0]["steps"],
+                                self.records[0].get("steps_of_epochs", ()))
 
 
 class Result(Folder):

@@ -79,15 +79,17 @@ for names in (["a", "b"], ["a"], []):
     assert [one.get_title() or one.get_title("left") for one in axes] == names, names
 
 row = SimpleNamespace(seeded=True, resolved={})
-plan = SimpleNamespace(rows={name: SimpleNamespace(label=name) for name in "abc"},
-                       panels=[SimpleNamespace(x=figures.SECONDS)])
+plan = SimpleNamespace(rows={name: SimpleNamespace(label=name) for name in "abc"}, panels=[
+    lone, SimpleNamespace(x=figures.SECONDS)], claim=SimpleNamespace(figure="panels"))
 BANDS = "; bands from the lowest to the highest."
 for each, speeds, noted in (
-        ([[]], [1], ""), ([[1, 3]], [1], "Seed 1."), ([[1], [1]], [1, 2], "Seed 1."),
+        ([[]], [1], ""), ([[1, 3]], [1], "Seed 1."), ([[1], [1], [3]], [1, 2, 1], "Seed 1."),
         ([[2, 3, 1]], [1], f"Means of seeds 1, 2{BANDS}"),
-        ([[1], [1], [2, 1]], [1] * 3, f"Seed 1 (c: seed 1, 2){BANDS}"),
-        ([[1]] * 3, [1, 2, 1], "Seed 1. Panels by time lack b: of another speed or machine.")):
+        ([[1], [1], [2, 1]], [1] * 3, f"Seed 1 (c: seeds 1, 2){BANDS}"),
+        ([[1]] * 3, [1, 2, 1], "Seed 1. Panels by time lack b: their seconds do not compare.")):
     ran = {name: [SimpleNamespace(seed=seed, finished=seed < 3, row=row, speed=Speed("x", speed))
                   for seed in seeds] for name, seeds, speed in zip("abc", each, speeds)}
     assert figures.seeds_text(plan, ran) == noted, (figures.seeds_text(plan, ran), noted)
+plan.panels.pop()
+assert figures.seeds_text(plan, ran) == "Seed 1."
 PY
