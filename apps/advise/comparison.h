@@ -1,8 +1,6 @@
 // Comparison: all predictions over all rounds of measurement, and the advice that follows.
 #pragma once
 
-#include <optional>
-
 #include "apps/advise/accuracy.h"
 #include "apps/advise/interval.h"
 #include "apps/advise/prediction.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cmath>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>

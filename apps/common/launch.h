@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "comm/communicator.h"

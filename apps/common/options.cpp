@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"

@@ -3,7 +3,6 @@
 // Subcommand: one of several commands of a program, such as `bench comm`, with its options.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>

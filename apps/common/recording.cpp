@@ -1,6 +1,5 @@
 #include "apps/common/recording.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "apps/common/vector_file.h"

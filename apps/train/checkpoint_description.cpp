@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "apps/common/rank_utils.h"
 #include "apps/train/run_folder.h"

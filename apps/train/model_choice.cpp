@@ -2,7 +2,6 @@
 // rate of image files and of pretrained weights.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

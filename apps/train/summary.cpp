@@ -1,6 +1,5 @@
 #include "apps/train/summary.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>

@@ -1,6 +1,5 @@
 // Packed indices: any bytes are refused, or give ascending indices that survive writing and
 // reading. The first two bytes are the number of indices, the next four the length.
-#include <algorithm>
 #include <cstdlib>
 #include <vector>
 

@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
-#include <functional>
 
 #include "data/dataset.h"
 #include "engine/core/error.h"

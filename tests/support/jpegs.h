@@ -1,8 +1,6 @@
 // Image files and folders of them for tests.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "data/image/encoder.h"
 #include "engine/core/rng.h"
 #include "engine/io/file.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
 
 #include "engine/core/rng.h"
 #include "engine/ops/sgd.h"

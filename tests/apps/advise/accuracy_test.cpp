@@ -1,7 +1,6 @@
 // The table of measured accuracies.
 #include "apps/advise/accuracy.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "apps/advise/prediction.h"
-#include "comm/collectives/collectives.h"
 
 namespace tw::test {
 

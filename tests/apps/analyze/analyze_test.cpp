@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "apps/common/distributions.h"
-#include "apps/common/npy.h"
 #include "engine/core/instruction_set.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "apps/common/distributions.h"
-#include "apps/common/recording.h"
 #include "engine/core/error.h"
 #include "sparsify/sparsifier.h"
 #include "tests/apps/analyze/analyze_output.h"

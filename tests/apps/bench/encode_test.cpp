@@ -1,6 +1,4 @@
 // `bench encode`: the speed of the formats of messages.
-#include "engine/io/file.h"
-#include "sparsify/exchange.h"
 #include "tests/support/program.h"
 
 namespace tw::test {

@@ -9,7 +9,6 @@
 #include "apps/train/sweep.h"
 #include "apps/train/trainer.h"
 #include "comm/transports.h"
-#include "data/loader.h"
 #include "tests/support/arguments.h"
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"

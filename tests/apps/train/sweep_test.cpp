@@ -1,8 +1,6 @@
 // Combinations of values: names, states, and that finished runs are not trained again.
 #include "apps/train/sweep.h"
 
-#include <fmt/ranges.h>
-
 #include <fstream>
 
 #include "engine/core/error.h"

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
-#include <utility>
 
 #include "comm/collectives/collectives.h"
 #include "comm/transports.h"

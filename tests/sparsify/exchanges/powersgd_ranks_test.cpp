@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <numeric>
 
 #include "tests/support/error_text.h"
 #include "tests/support/golden.h"

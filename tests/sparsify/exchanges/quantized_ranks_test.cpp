@@ -2,7 +2,6 @@
 // contract of all sparsifiers, conservation among it, is in sparsifiers_ranks_test.cpp.
 
 #include <cmath>
-#include <limits>
 
 #include "tests/support/error_text.h"
 #include "tests/support/ranks/ranks.h"

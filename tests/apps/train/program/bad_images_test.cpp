@@ -1,5 +1,4 @@
 // Training on folders with damaged images.
-#include <fmt/ranges.h>
 
 #include "engine/io/safetensors.h"
 #include "tests/support/jpegs.h"

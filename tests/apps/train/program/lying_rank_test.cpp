@@ -1,7 +1,6 @@
 // A rank that sends its neighbour other sums than it keeps: no checkpoint holds weights that differ
 // between ranks.
 #include <atomic>
-#include <limits>
 
 #include "apps/train/trainer.h"
 #include "comm/transports.h"
