@@ -33,12 +33,9 @@ std::string error_line(const std::exception& error);
 /// returns the exit code of main: what `body` returns, 0 after --help or --version, 1 for a fault
 /// or if standard output cannot be written, 2 for a UserError, 4 for a CollectiveFault. Errors are
 /// one line on stderr. An error common to several ranks is printed once, by the lowest of them.
-/// With the `argv` of main, before anything else: unless the environment says how long OpenMP's
-/// threads spin, sets a short time and starts the program again.
+/// With the `argv` of main (or null), before anything else: unless the environment says how long
+/// OpenMP's threads spin, sets a short time and starts the program again.
 int run_program(char** argv, const std::function<int(Communicator&)>& body);
-inline int run_program(const std::function<int(Communicator&)>& body) {
-  return run_program(nullptr, body);
-}
 
 /// UserError if ranks are asked for in two ways (--workers under mpirun), or if the launcher
 /// started several processes that do not find each other.

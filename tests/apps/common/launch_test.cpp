@@ -18,12 +18,12 @@ constexpr const char* kConnections = "CUDA_DEVICE_MAX_CONNECTIONS";
 
 std::string connections_inside_a_program() {
   std::string found;
-  EXPECT_EQ(run_program([&](Communicator&) {
-              const char* value = std::getenv(kConnections);
-              found = value == nullptr ? "" : value;
-              return 0;
-            }),
-            0);
+  const auto program = [&](Communicator&) {
+    const char* value = std::getenv(kConnections);
+    found = value == nullptr ? "" : value;
+    return 0;
+  };
+  EXPECT_EQ(run_program(nullptr, program), 0);
   return found;
 }
 
@@ -157,7 +157,7 @@ TEST(LaunchDeathTest, NoFileTakesTheNumberOfAClosedStream) {
   const auto file_of_a_program = [] {
     ::close(STDIN_FILENO);
     ::close(STDOUT_FILENO);
-    std::_Exit(run_program([](Communicator&) { return ::open("/dev/null", O_RDONLY); }));
+    std::_Exit(run_program(nullptr, [](Communicator&) { return ::open("/dev/null", O_RDONLY); }));
   };
   EXPECT_EXIT(
       file_of_a_program(), [](int status) { return WEXITSTATUS(status) > 2; }, "");

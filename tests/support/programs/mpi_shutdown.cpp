@@ -64,7 +64,7 @@ int main(int arguments, char** argv) {
     end(argv[1], ctx, comm);
     return 0;
   };
-  if (arguments > 2) return run_program(body);
+  if (arguments > 2) return run_program(nullptr, body);
   const auto comm = make_mpi_communicator();
   try {
     const int code = body(*comm);
