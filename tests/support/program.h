@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -67,6 +69,27 @@ inline void expect_end(const std::string& command, int code, const std::string& 
 inline std::string text_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline size_t lines_of(const std::filesystem::path& file) {
+  return Ended{.output = text_of(file)}.lines();
+}
+
+/// Starts a command, its output to `log`, and sends it `signal` once steps.csv has grown to `lines`
+/// lines. Returns its exit code, or 128 + the signal that ended it.
+inline int interrupt(const std::string& line, const std::filesystem::path& steps, size_t lines,
+                     int signal, const std::string& log = "/dev/null") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string command = "exec env " + line + " >" + log + " 2>&1";
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0; i < 6000 && lines_of(steps) < lines; ++i) ::usleep(10'000);
+  ::kill(child, signal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /// The rows of a table after the header: each has its cells by the names of their columns.

@@ -1,9 +1,7 @@
 // A stopped and resumed run equals an uninterrupted one, bit for bit.
-#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <thread>
 
 #include "apps/train/run_folder.h"
 #include "apps/train/sweep.h"
@@ -17,7 +15,6 @@ namespace tw::test {
 namespace {
 
 using Json = nlohmann::json;
-using namespace std::chrono_literals;
 
 /// ResNet-20 on small images, 18 steps an epoch, batch-norm statistics of its own on every rank.
 std::string command(const TempFolder& folder, const std::string& arguments) {
@@ -36,21 +33,6 @@ std::vector<std::string> rows(const std::filesystem::path& csv, size_t columns) 
     result.push_back(line.substr(0, end));
   }
   return result;
-}
-
-/// Starts a command and ends it with `signal` once its steps.csv has grown to `lines` lines.
-int interrupt(const std::string& line, const std::filesystem::path& steps, size_t lines,
-              int signal) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::execl("/bin/sh", "sh", "-c", ("exec env " + line + " >/dev/null 2>&1").c_str(), nullptr);
-    ::_exit(127);
-  }
-  for (int i = 0; i < 6000 && rows(steps, 1).size() < lines; ++i) std::this_thread::sleep_for(10ms);
-  ::kill(child, signal);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 class Resume : public testing::TestWithParam<std::string> {

@@ -1,9 +1,7 @@
 // What a run leaves in its folder beside the tables and prints at its end, runs without validation,
 // and branches.
-#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "apps/train/summary.h"
 #include "engine/io/safetensors.h"
@@ -22,11 +20,6 @@ std::string mlp(const TempFolder& folder, const std::string& arguments) {
 }
 
 Json json_of(const fs::path& file) { return Json::parse(text_of(file)); }
-
-std::ptrdiff_t lines_of(const fs::path& file) {
-  const std::string text = text_of(file);
-  return std::ranges::count(text, '\n');
-}
 
 TEST(RunLog, HasTheLinesOfTheConsole) {
   const TempFolder folder;
@@ -108,22 +101,10 @@ TEST(Never, LeavesOutEveryValidation) {
 TEST(Seeds, TheHintOfAStoppedRunContinuesAll) {
   const TempFolder folder;
   const std::string run = "--seeds 1,2 --epochs 300 --checkpoint-every 0 --eval-every never ";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const std::string line =
-        "exec env " + mlp(folder, run + "--name s") + " >" + (folder / "log").string() + " 2>&1";
-    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-    ::_exit(127);
-  }
-  for (int i = 0; i < 6000 && lines_of(folder / "s-s1/steps.csv") < 2; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  ::kill(child, SIGINT);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(WEXITSTATUS(status), 3);
-  const std::string said = text_of(folder / "log");
-  EXPECT_NE(said.find("continue with the same command and --resume auto"), std::string::npos)
-      << said;
+  const std::string log = (folder / "log").string();
+  EXPECT_EQ(interrupt(mlp(folder, run + "--name s"), folder / "s-s1/steps.csv", 2, SIGINT, log), 3);
+  const std::string hint = "continue with the same command and --resume auto";
+  EXPECT_NE(text_of(log).find(hint), std::string::npos) << text_of(log);
   // the hint holds: both seeds end, the first from where it stopped
   const int64_t step = json_of(folder / "s-s1/summary.json")["steps"];
   const Ended all =
@@ -158,8 +139,8 @@ TEST(Branch, AnotherSparsifierNeedsAFolderOfItsOwn) {
 
   run_well(mlp(folder, resume + " --name second"));
   EXPECT_EQ(text_of(first / "config.json"), before);
-  EXPECT_EQ(lines_of(first / "steps.csv"), 4);
-  EXPECT_EQ(lines_of(folder / "second/steps.csv"), 6);  // three steps of the first run
+  EXPECT_EQ(lines_of(first / "steps.csv"), 4u);
+  EXPECT_EQ(lines_of(folder / "second/steps.csv"), 6u);  // three steps of the first run
   const Json config = json_of(folder / "second/config.json");
   EXPECT_EQ(config["sparsifier"], "topk");
   EXPECT_EQ(config["name"], "second");
@@ -192,7 +173,7 @@ TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointLosesNothing) {
   }
   EXPECT_EQ(json_of(killed / "summary.json")["weights_hash"],
             json_of(folder / "whole/summary.json")["weights_hash"]);
-  EXPECT_EQ(lines_of(killed / "steps.csv"), 401);
+  EXPECT_EQ(lines_of(killed / "steps.csv"), 401u);
 }
 
 TEST(Resume, OfAFinishedRunChangesNothing) {
@@ -222,7 +203,7 @@ TEST(Resume, OfARunThatEndedBeforeItsFirstCheckpointBeginsAnew) {
   cut();
   EXPECT_TRUE(run_well(resume).says("new run: " + run.string() + " has no checkpoint to resume\n"));
   EXPECT_EQ(json_of(run / "summary.json")["weights_hash"], hash);
-  EXPECT_EQ(lines_of(run / "steps.csv"), 4);
+  EXPECT_EQ(lines_of(run / "steps.csv"), 4u);
   cut();
   for (const char* other : {" --eval-only", " --name other", " --seeds 1,2"})
     expect_end(resume + other, 2, "holds no checkpoint");
