@@ -128,6 +128,16 @@ const std::atomic<bool>& stop_signal() {
   return stop_requested;
 }
 
+void keep_signals_from_computing() {
+  std::thread([] {
+    while (true) ::pause();
+  }).detach();
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 int run_program(char** argv, const std::function<int(Communicator&)>& body) {
   if (argv) spin_briefly(argv);
   fill_standard_streams();

@@ -22,6 +22,10 @@ inline void set_gpu_connections() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 
 /// once.
 const std::atomic<bool>& stop_signal();
 
+/// Leaves SIGINT, SIGTERM and SIGHUP to a new thread. This one and those that it starts later block
+/// them: on x86, a handler may damage the heap during oneDNN's matrix products (its issue 4845).
+void keep_signals_from_computing();
+
 /// The file of this program; empty if unknown.
 std::string program_path();
 

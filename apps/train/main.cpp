@@ -220,6 +220,7 @@ std::vector<std::string> setup_of(const std::vector<TrainConfig>& configs) {
 }
 
 int run(Communicator& world, int argc, char** argv) {
+  keep_signals_from_computing();
   std::vector<TrainConfig> configs;
   OptionTable::Given flags;
   RunOptions options;  // the run folder may be on a disk of rank 0

@@ -7,8 +7,11 @@
 #include <csignal>
 #include <new>
 #include <system_error>
+#include <thread>
 
 #include "engine/core/buffer.h"
+#include "engine/ops/linear.h"
+#include "tests/support/op_check.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -187,6 +190,26 @@ TEST(Launch, AStartTimeoutThatIsNoNumberOfSecondsIsRefused) {
     EXPECT_EQ(ended.output.find("THINWIRE"), ended.output.rfind("THINWIRE")) << ended.output;
   }
   for (const char* seconds : {"0", "1e10", "inf"}) EXPECT_EQ(listed(seconds).code, 0) << seconds;
+}
+
+TEST(LaunchDeathTest, NoSignalInterruptsAMatrixProduct) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto interrupted = [] {
+    keep_signals_from_computing();
+    static std::atomic<bool> here = false, elsewhere = false;
+    std::signal(SIGTERM, [](int) { (::gettid() == ::getpid() ? here : elsewhere) = true; });
+    std::jthread sender([](const std::stop_token& stop) {
+      while (!stop.stop_requested()) ::kill(::getpid(), SIGTERM);
+    });
+    Context ctx(Device::cpu);
+    const auto linear = ops::Linear::create(ctx, {32, 256, 128});
+    const Scratch scratch(ctx, linear->scratch_bytes());
+    const OwnedTensor packed({static_cast<int64_t>(linear->packed_bytes())}, DType::u8),
+        x({32, 256}, DType::f32), bias({128}, DType::f32), y({32, 128}, DType::f32);
+    for (int i = 0; i < 2000; ++i) linear->forward(ctx, x, packed, bias, y);
+    std::_Exit(elsewhere && !here ? 0 : 1);
+  };
+  EXPECT_EXIT(interrupted(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

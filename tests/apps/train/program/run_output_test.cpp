@@ -114,6 +114,16 @@ TEST(Seeds, TheHintOfAStoppedRunContinuesAll) {
     EXPECT_EQ(json_of(folder / name / "summary.json")["steps"], step + 1) << name;
 }
 
+TEST(RunOutput, OneThreadTakesTheSignals) {
+  const TempFolder folder;
+  // the mask of the others has SIGHUP (1), SIGINT (2) and SIGTERM (15)
+  const Ended ended = run_command(fmt::format(
+      "timeout 60 sh -c 'env {} >/dev/null & while kill -0 $! && [ ! -e {}/checkpoints/* ]; do "
+      "sleep 0.1; done; grep -L SigBlk.*[4-7c-f]..[37bf]$ /proc/$!/task/*/status | wc -l; kill $!'",
+      mlp(folder, "--name s --threads-per-rank 2 --epochs 300"), (folder / "s").string()));
+  EXPECT_EQ(ended.output, "1\n");
+}
+
 TEST(RunOutput, SaysIfAThresholdSelectorSentFarFromK) {
   const TempFolder folder;
   const std::string run = "--workers 2 --density-warmup none --max-steps 4 --sparsifier ",
