@@ -66,7 +66,6 @@ void spin_briefly(char** argv) {
   constexpr const char* kSpins = "GOMP_SPINCOUNT";
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv(kSpins)) return;
   ::setenv(kSpins, "2000", 1);
-  if (hangup_ignored) std::signal(SIGHUP, SIG_IGN);  // a handler would not outlive the start
   ::execv(program_path().c_str(), argv);  // returns if it fails; then threads spin longer
 }
 
@@ -139,6 +138,7 @@ void keep_signals_from_computing() {
 }
 
 int run_program(char** argv, const std::function<int(Communicator&)>& body) {
+  std::signal(SIGHUP, hangup_ignored ? SIG_IGN : SIG_DFL);  // in place of the handler of UCX
   if (argv) spin_briefly(argv);
   fill_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails as on a full disk

@@ -192,6 +192,14 @@ TEST(Launch, AStartTimeoutThatIsNoNumberOfSecondsIsRefused) {
   for (const char* seconds : {"0", "1e10", "inf"}) EXPECT_EQ(listed(seconds).code, 0) << seconds;
 }
 
+TEST(Launch, NoLibraryHandlesAHangup) {
+  const auto body = [](Communicator&) {
+    const auto found = std::signal(SIGHUP, SIG_DFL);
+    return found == SIG_DFL || found == SIG_IGN ? 0 : 1;
+  };
+  EXPECT_EQ(run_program(nullptr, body), 0);
+}
+
 TEST(LaunchDeathTest, NoSignalInterruptsAMatrixProduct) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto interrupted = [] {
