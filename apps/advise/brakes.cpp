@@ -12,6 +12,8 @@
 #include <span>
 #include <utility>
 
+#include "apps/common/console.h"
+
 namespace tw {
 
 namespace {
