@@ -6,8 +6,7 @@
 namespace tw {
 namespace {
 
-using test::CountingDataset;
-using test::OwnedTensor;
+using test::CountingDataset, test::OwnedTensor;
 
 constexpr int64_t kBatch = 6;
 Shape image_shape() { return {9, 7, 3}; }

@@ -10,8 +10,7 @@
 namespace tw {
 namespace {
 
-using test::CountingDataset;
-using test::OwnedTensor;
+using test::CountingDataset, test::OwnedTensor;
 
 template <class T>
 std::vector<double> values(const Tensor& host) {

@@ -5,6 +5,7 @@
 
 #include "apps/common/distributions.h"
 #include "engine/core/error.h"
+#include "engine/io/safetensors.h"
 #include "sparsify/sparsifier.h"
 #include "tests/apps/analyze/analyze_output.h"
 #include "tests/support/error_text.h"

@@ -17,9 +17,7 @@ namespace tw {
 namespace {
 
 namespace fs = std::filesystem;
-using test::TempFolder;
-using test::write_bytes;
-using test::write_image_folder;
+using test::TempFolder, test::write_bytes, test::write_image_folder;
 
 DataSplit open(const fs::path& dir, bool skip_bad = false,
                const std::string& name = "imagefolder") {

@@ -10,8 +10,7 @@
 namespace tw::test {
 namespace {
 
-using ops::PoolKind;
-using ops::PoolParams;
+using ops::PoolKind, ops::PoolParams;
 using Values = std::vector<double>;
 
 struct Pooled {

@@ -2,6 +2,8 @@
 // with rounded sums.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
