@@ -234,7 +234,7 @@ def selection(plan):
        "issue 22812 of July 2019")
 def torch(plan):
     """What the claim was measured against: on a GPU, torch.topk took 8 times as long as a full sort
-    in 2019. All are in one run, here on one CPU thread, so that milliseconds compare; PyTorch's two
+    in 2019. All are in one run, on a CPU on one thread, so that milliseconds compare; PyTorch's two
     have error feedback, too. With --device cuda, torch.sort is the radix sort of CUB."""
     names = ("topk", "gaussiank", "std::nth_element", "torch.topk", "torch.sort")
     sizes = (10_000, 100_000, 1_000_000) + (25_600_000,) * (plan.scale != "quick")

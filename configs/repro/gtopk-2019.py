@@ -84,7 +84,7 @@ def density(plan):
 
 
 @claim("A1-exact", "gtopk-2019", "ResNet-20: gTop-k beside the k largest of all entries",
-       "gTop-k trains as well as a selection of the k largest of the sum of all entries",
+       "gTop-k trains as well as a selection of the k largest of the sum of all sent entries",
        "a figure in scripts/icdcs2019 of hclhkbu/gtopkssgd (select k from kP); the abstract of "
        "arXiv 1901.04359 does not have it", RESNET20, measures=TRAINING)
 def exact(plan):
