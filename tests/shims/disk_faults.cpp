@@ -5,9 +5,8 @@
 //
 //   TW_DISK_FOLDER   absolute path; calls for other files pass uncounted
 //   TW_DISK_FAULT    N:WHAT or N+:WHAT; WHAT is EIO, ENOSPC, EDQUOT, EINTR, short (half a write),
-//                    lost (a write that does nothing and succeeds), kill, stop, term or terms (two
-//                    SIGTERM). Call N is hit; with + also all later ones (EIO), or those of them
-//                    that need space
+//                    lost (a write that does nothing and succeeds), kill or stop. Call N is hit;
+//                    with + also all later ones (EIO), or those of them that need space
 //   TW_DISK_RANK     only this rank of mpirun is hit
 //   TW_DISK_JOURNAL  file: for each call a line `number call flags offset bytes path TAB path`, and
 //                    after it the bytes that a write wrote; `!` before the call: it is hit. The
@@ -81,8 +80,6 @@ struct Shim {
     record({.name = ("!" + std::string(call.name)).c_str(), .path = call.path}, 0, {});
     if (what == "kill") kill(getpid(), SIGKILL);
     if (what == "stop") kill(getpid(), SIGSTOP);
-    if (what == "term" || what == "terms") kill(getpid(), SIGTERM);
-    if (what == "terms") kill(getpid(), SIGTERM);
     if (what == "EIO") return EIO;
     if (what == "ENOSPC") return ENOSPC;
     if (what == "EDQUOT") return EDQUOT;
