@@ -133,7 +133,8 @@ void keep_signals_from_computing() {
   }).detach();
   sigset_t signals;
   ::sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal);
+  for (const int signal : kStopSignals)
+    if (signal != SIGPIPE) ::sigaddset(&signals, signal);  // it goes to the thread that writes
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 

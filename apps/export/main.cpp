@@ -1,5 +1,4 @@
 // export: writes the network of a run as an ONNX file.
-
 #include "apps/common/checkpoint_folder.h"
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
